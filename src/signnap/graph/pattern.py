@@ -1,0 +1,112 @@
+"""Where the non-zeros of the adjacency are: one symmetric CSR pattern per graph, with every self-loop in it.
+
+A perturbed view never changes this pattern, only a vector of entry values (0 = dropped). Shapes stay static,
+nothing is re-sorted, and the transpose needed by the backward pass is a permutation of values (``mirror``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+_INT32_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """A symmetric CSR pattern over N nodes whose diagonal is full.
+
+    ``indptr`` (N+1) and ``indices`` (E) are int32, columns ascending in each row; ``mirror[k]`` is the position
+    of entry (c, r) where entry k is (r, c); ``diagonal[i]`` is the position of entry (i, i).
+    """
+
+    indptr: Tensor
+    indices: Tensor
+    mirror: Tensor
+    diagonal: Tensor
+
+    @staticmethod
+    def from_pairs(source: np.ndarray, target: np.ndarray, num_nodes: int) -> Pattern:
+        """Build the pattern of the undirected graph with these edges; repeats, loops and directions are absorbed."""
+        loops = np.arange(num_nodes)
+        rows = np.concatenate([source, target, loops])
+        cols = np.concatenate([target, source, loops])
+        matrix = sp.coo_matrix((np.ones(len(rows), dtype=np.int8), (rows, cols)), shape=(num_nodes, num_nodes)).tocsr()
+        return Pattern.from_csr(matrix)
+
+    @staticmethod
+    def from_csr(matrix: sp.csr_matrix) -> Pattern:
+        """Take over a symmetric scipy CSR matrix with a full diagonal (its values do not matter)."""
+        matrix.sum_duplicates()
+        matrix.sort_indices()
+        if matrix.nnz > _INT32_MAX:
+            raise ValueError(f"{matrix.nnz} adjacency entries do not fit 32-bit positions")
+        order = sp.csr_matrix((np.arange(matrix.nnz, dtype=np.int64), matrix.indices, matrix.indptr), matrix.shape)
+        mirror = order.T.tocsr()
+        mirror.sort_indices()
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        as_int32 = lambda array: torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32))  # noqa: E731
+        return Pattern(
+            indptr=as_int32(matrix.indptr),
+            indices=as_int32(matrix.indices),
+            mirror=as_int32(mirror.data),
+            diagonal=as_int32(np.flatnonzero(rows == matrix.indices)),
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        return self.diagonal.numel()
+
+    @property
+    def num_entries(self) -> int:
+        """Directed entries, self-loops included."""
+        return self.indices.numel()
+
+    @property
+    def num_edges(self) -> int:
+        """Undirected edges, self-loops not counted."""
+        return (self.num_entries - self.num_nodes) // 2
+
+    @property
+    def device(self) -> torch.device:
+        return self.indices.device
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """The row of every entry (E, int32)."""
+        nodes = torch.arange(self.num_nodes, dtype=torch.int32, device=self.device)
+        return torch.repeat_interleave(nodes, self.indptr.diff(), output_size=self.num_entries)
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """Neighbours of every node, itself not counted (N, int64)."""
+        return self.indptr.diff().long() - 1
+
+    def edge_index(self, *, loops: bool = False) -> Tensor:
+        """The (2, E) ``edge_index`` that PyG layers expect: row 0 sends, row 1 receives."""
+        pairs = torch.stack([self.indices.long(), self.rows.long()])
+        return pairs if loops else pairs[:, pairs[0] != pairs[1]]
+
+    def to_scipy(self, *, loops: bool = False) -> sp.csr_matrix:
+        """The 0/1 adjacency as a scipy CSR matrix."""
+        indices, indptr = self.indices.cpu().numpy(), self.indptr.cpu().numpy()
+        matrix = sp.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), (self.num_nodes,) * 2)
+        if not loops:
+            matrix = matrix - sp.eye(self.num_nodes, dtype=np.float32, format="csr")
+            matrix.eliminate_zeros()
+        return matrix
+
+    def subset(self, nodes: Tensor) -> Pattern:
+        """The pattern induced on ``nodes``, in that order."""
+        chosen = nodes.cpu().numpy()
+        return Pattern.from_csr(self.to_scipy(loops=True)[chosen][:, chosen].tocsr())
+
+    def to(self, device: torch.device | str) -> Pattern:
+        if self.device == torch.device(device):
+            return self
+        return Pattern(*(t.to(device) for t in (self.indptr, self.indices, self.mirror, self.diagonal)))

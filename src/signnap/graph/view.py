@@ -1,0 +1,72 @@
+"""A view: the graph as an encoder sees it once, clean or perturbed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from .features import Features
+from .kernels import mirrored, row_sums, spmm
+from .pattern import Pattern
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """A sparse matrix on a pattern, ready to be multiplied many times in both directions."""
+
+    pattern: Pattern
+    values: Tensor
+
+    @cached_property
+    def _transposed(self) -> Tensor:
+        return mirrored(self.pattern, self.values)
+
+    def __matmul__(self, dense: Tensor) -> Tensor:
+        return spmm(self.pattern, self.values, dense, self._transposed)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Entry values over a pattern, and features.
+
+    ``stored`` holds the adjacency as its author stores it: 0 for a dropped entry, and on the diagonal the value of
+    a stored self-loop (0 where none is stored). Normalisation adds the identity afterwards (spec §2.2).
+    """
+
+    pattern: Pattern
+    stored: Tensor
+    x: Features
+
+    def with_entries(self, stored: Tensor) -> View:
+        return replace(self, stored=stored)
+
+    def with_features(self, x: Features) -> View:
+        return replace(self, x=x)
+
+    @cached_property
+    def random_walk(self) -> Operator:
+        """Â = rowsum(A'+I)⁻¹ (A'+I), the "AugRWalk" normalisation of spec §2.2: rows sum to one."""
+        looped = self.stored.clone()
+        looped[self.pattern.diagonal] += 1
+        degree = row_sums(self.pattern, looped)
+        return Operator(self.pattern, looped / degree.index_select(0, self.pattern.rows))
+
+    @cached_property
+    def incoming(self) -> Tensor:
+        """Which entries carry a message into their row, as booleans; every node hears itself.
+
+        GraphSAGE and GAT read an entry (r, c) as a message r → c, the opposite direction to the graph
+        convolution's (spec §2.3), so this is the transpose of the stored pattern.
+        """
+        kept = mirrored(self.pattern, self.stored) != 0
+        kept[self.pattern.diagonal] = True
+        return kept
+
+    def edge_index(self) -> Tensor:
+        """The kept edges as PyG layers expect them (row 0 sends to row 1), without self-loops."""
+        kept = self.stored != 0
+        kept[self.pattern.diagonal] = False
+        return torch.stack([self.pattern.indices[kept].long(), self.pattern.rows[kept].long()])
