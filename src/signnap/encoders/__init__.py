@@ -1,0 +1,41 @@
+"""Encoders: from a view to one embedding per node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import nn
+
+from ..contracts import Encoder
+from ..errors import SignnapError, unknown_name
+from .adapt import Adapted
+from .gat import GATStack
+from .gcn import GCNStack
+from .sage import SAGEStack
+
+#: name -> a function of (in_dim, dim, layers, dropout, heads)
+ENCODERS: dict[str, Callable[..., Encoder]] = {
+    "gcn": lambda heads, **sizes: GCNStack(join="plain", **sizes),
+    "resgcn": lambda heads, **sizes: GCNStack(join="residual", **sizes),
+    "jknet": lambda heads, **sizes: GCNStack(join="dense", **sizes),
+    "sage": lambda heads, **sizes: SAGEStack(**sizes),
+    "gat": GATStack,
+}
+
+
+def build_encoder(
+    backbone: str | nn.Module, *, in_dim: int, dim: int = 128, layers: int = 2, dropout: float = 0.5, heads: int = 8
+) -> Encoder:
+    """Build a named backbone, or adapt a module that takes ``(x, edge_index)``."""
+    if isinstance(backbone, Encoder):
+        return backbone
+    if isinstance(backbone, nn.Module):
+        return Adapted(backbone)
+    if backbone not in ENCODERS:
+        raise unknown_name("backbone", backbone, ENCODERS)
+    if layers < 1 or dim < 1:
+        raise SignnapError(f"{backbone} has {layers} layers of width {dim}: expected at least one of each")
+    return ENCODERS[backbone](in_dim=in_dim, dim=dim, layers=layers, dropout=dropout, heads=heads)
+
+
+__all__ = ["ENCODERS", "Adapted", "GATStack", "GCNStack", "SAGEStack", "build_encoder"]

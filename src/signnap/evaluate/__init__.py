@@ -1,0 +1,10 @@
+"""Judges of accuracy: how well labels can be read off embeddings. They see arrays, never a method."""
+
+from .logistic import LogisticResult, logistic_probe
+from .probe import ProbeResult, ProbeSettings, linear_probe
+from .score import PROBES, Score, Summary, score, summarize
+
+__all__ = [
+    "PROBES", "LogisticResult", "ProbeResult", "ProbeSettings", "Score", "Summary", "linear_probe", "logistic_probe",
+    "score", "summarize",
+]  # fmt: skip

@@ -83,6 +83,11 @@ class Pattern:
         return torch.repeat_interleave(nodes, self.indptr.diff(), output_size=self.num_entries)
 
     @cached_property
+    def offsets(self) -> Tensor:
+        """``indptr`` as int64, for torch's segment reductions."""
+        return self.indptr.long()
+
+    @cached_property
     def degree(self) -> Tensor:
         """Neighbours of every node, itself not counted (N, int64)."""
         return self.indptr.diff().long() - 1

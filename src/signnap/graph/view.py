@@ -24,8 +24,9 @@ class Operator:
     def _transposed(self) -> Tensor:
         return mirrored(self.pattern, self.values)
 
-    def __matmul__(self, dense: Tensor) -> Tensor:
-        return spmm(self.pattern, self.values, dense, self._transposed)
+    def __call__(self, dense: Tensor, plus: Tensor | None = None) -> Tensor:
+        """The product with a dense matrix, plus another."""
+        return spmm(self.pattern, self.values, dense, plus, self._transposed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,11 @@ class View:
     stored: Tensor
     x: Features
 
+    @cached_property
+    def present(self) -> Tensor:
+        """Positions of the entries that are not dropped."""
+        return self.stored.nonzero().squeeze(1)
+
     def with_entries(self, stored: Tensor) -> View:
         return replace(self, stored=stored)
 
@@ -49,8 +55,15 @@ class View:
     @cached_property
     def random_walk(self) -> Operator:
         """Â = rowsum(A'+I)⁻¹ (A'+I), the "AugRWalk" normalisation of spec §2.2: rows sum to one."""
-        looped = self.stored.clone()
-        looped[self.pattern.diagonal] += 1
+        return self._mean_with_self(self.stored)
+
+    @cached_property
+    def neighbour_mean(self) -> Operator:
+        """The mean over incoming neighbours and, once more, the node itself: GraphSAGE's aggregator (spec §2.3)."""
+        return self._mean_with_self(self.incoming.to(self.stored.dtype))
+
+    def _mean_with_self(self, values: Tensor) -> Operator:
+        looped = values.index_add(0, self.pattern.diagonal, values.new_ones(self.pattern.num_nodes))
         degree = row_sums(self.pattern, looped)
         return Operator(self.pattern, looped / degree.index_select(0, self.pattern.rows))
 

@@ -1,0 +1,7 @@
+"""Perturbations: how a view of the graph is changed before it is encoded."""
+
+from .compose import Compose, build_perturbation
+from .features import FeatureNoise, MaskFeatures
+from .structure import DropEdge
+
+__all__ = ["Compose", "DropEdge", "FeatureNoise", "MaskFeatures", "build_perturbation"]

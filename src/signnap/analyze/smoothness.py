@@ -1,0 +1,88 @@
+"""Smoothness: are neighbours embedded closer to each other than strangers?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import SignnapError
+from ..geometry import ROUNDING, Embeddings, dense_rows, directions, first_bad_row, in_chunks
+from ..graph import Pattern
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """``mean`` is the mean cosine over edges, ``random_pairs`` that over pairs of distinct nodes, ``gap`` the difference.
+
+    ``dirichlet`` is the mean squared distance over edges divided by its expectation over random pairs (twice the
+    total variance): 0 when neighbours coincide, 1 when edges tell nothing.
+
+    None means that there is nothing to take a mean of: no edges (``mean``, ``gap``, ``dirichlet``), fewer than two
+    nodes (all), or embeddings that all coincide (``dirichlet``). A zero embedding has cosine 1 with another zero
+    and 0 with anything else.
+    """
+
+    mean: float | None
+    random_pairs: float | None
+    gap: float | None
+    dirichlet: float | None
+    edges: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@torch.no_grad()
+def smoothness(z: Embeddings, pattern: Pattern, generator: torch.Generator, samples: int = 100_000) -> Smoothness:
+    """Measure over every edge of ``pattern`` once, and over ``samples`` random pairs (all, when there are no more)."""
+    if z.shape[0] != pattern.num_nodes:
+        raise SignnapError(f"there are {z.shape[0]} embeddings for {pattern.num_nodes} nodes: expected one each")
+    bad = first_bad_row(z)
+    if bad is not None:
+        raise SignnapError(f"the embedding of node {bad} holds NaN or infinity: expected finite numbers")
+    once = pattern.rows < pattern.indices
+    edges = torch.stack([pattern.rows[once], pattern.indices[once]])
+    near, squared = _pair_means(z, edges)
+    random, _ = _pair_means(z, _random_pairs(pattern.num_nodes, samples, generator))
+    variance = _total_variance(z)
+    return Smoothness(
+        mean=near,
+        random_pairs=random,
+        gap=None if near is None or random is None else near - random,
+        dirichlet=squared / (2 * variance) if squared is not None and variance else None,
+        edges=edges.shape[1],
+    )
+
+
+def _pair_means(z: Embeddings, pairs: Tensor) -> tuple[float | None, float | None]:
+    """The mean cosine and the mean squared distance over (2, P) pairs of rows."""
+    count = pairs.shape[1]
+    if not count:
+        return None, None
+    cosine = squared = 0.0
+    for sources, targets in in_chunks(pairs, 2 * z.shape[1]):
+        left, right = dense_rows(z, sources), dense_rows(z, targets)
+        cosine += float((directions(left) * directions(right)).sum(dtype=torch.float64))
+        squared += float((left - right).square_().sum(dtype=torch.float64))
+    return cosine / count, squared / count
+
+
+def _random_pairs(n: int, samples: int, generator: torch.Generator) -> Tensor:
+    if n * (n - 1) // 2 <= samples:
+        return torch.triu_indices(n, n, offset=1)
+    first = torch.randint(n, (samples,), generator=generator, device=generator.device)
+    step = torch.randint(1, n, (samples,), generator=generator, device=generator.device)
+    return torch.stack([first, (first + step) % n])
+
+
+def _total_variance(z: Embeddings) -> float:
+    """Σ‖z − mean‖² / (N − 1), or 0 where the differences are rounding (or there is one row)."""
+    n = z.shape[0]
+    chunks = in_chunks(torch.arange(n), z.shape[1])
+    mean = torch.stack([dense_rows(z, chunk).sum(dim=0, dtype=torch.float64) for chunk in chunks]).sum(dim=0) / n
+    spread = sum(float((dense_rows(z, chunk) - mean).square_().sum()) for chunk in chunks)
+    coincide = spread <= n * ROUNDING**2 * float(mean.square().sum())
+    return 0.0 if coincide or n < 2 else spread / (n - 1)

@@ -1,0 +1,29 @@
+"""The last step from anyone's data to a Graph: features if there are none, and a word on what was found."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..graph import Graph, compact
+from .structure import COLUMNS, structural_features
+
+log = logging.getLogger("signnap")
+
+
+def assemble(source: np.ndarray, target: np.ndarray, x: Any | None, num_nodes: int, **fields: Any) -> Graph:
+    """Build the graph; without features it gets structural ones, after the edges have passed all checks."""
+    bare = x is None or x.shape[1] == 0
+    graph = Graph.from_edges(
+        source, target, sp.csr_matrix((num_nodes, 0)) if bare else x, num_nodes=num_nodes, **fields
+    )
+    if bare:
+        features, words = structural_features(source, target, num_nodes)
+        log.info("%s: %s", graph.name, words)
+        graph = replace(graph, x=compact(features), feature_names=COLUMNS)
+    log.info("%s: %s", graph.name, graph.report)
+    return graph

@@ -1,0 +1,217 @@
+"""What the columns of a table mean: node ids, class labels, features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..errors import SignnapError
+from .tables import Table, is_number
+
+#: Ids become fixed-width text, where one very long id would widen them all.
+_LONGEST_KEY = 1000
+_MAX_CATEGORIES = 10_000
+
+
+def keys(table: Table, name: str) -> Any:
+    """A column of ids or labels as trimmed text, null where empty, so that 7, "7" and 7.0 are one and the same."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _plain(table.column(name))
+    if pa.types.is_floating(column.type):
+        column = _whole_numbers(column)
+    try:
+        text = _trimmed(column)
+    except pa.ArrowException as error:
+        kind = column.type
+        raise SignnapError(f"column {name!r} of {table.title} is of type {kind}: expected text or integers") from error
+    lengths = pc.fill_null(pc.binary_length(text), 0).to_numpy()
+    if len(lengths) and lengths.max() > _LONGEST_KEY:
+        place = table.place(int(lengths.argmax()))
+        raise SignnapError(f"{place}, column {name!r} is {lengths.max():,} bytes long: expected at most {_LONGEST_KEY}")
+    return _without_point_zero(text)
+
+
+def encode(text: Any) -> tuple[np.ndarray, Any]:
+    """Number the distinct values in order of first appearance; null gets −1."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    coded = pc.dictionary_encode(pa.chunked_array([text]) if isinstance(text, pa.Array) else text)
+    if coded.num_chunks == 0:
+        return np.zeros(0, dtype=np.int64), pa.array([], text.type)
+    coded = coded.unify_dictionaries()
+    parts = [pc.fill_null(chunk.indices, -1).to_numpy() for chunk in coded.chunks]
+    return np.concatenate(parts).astype(np.int64), coded.chunk(0).dictionary
+
+
+def to_ids(text: Any) -> np.ndarray:
+    """Text keys as the user's ids: int64 if every one is an integer written the usual way, else strings."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        integers = pc.cast(text, pa.int64())
+        if pc.all(pc.equal(pc.cast(integers, text.type), text), min_count=0).as_py():
+            return integers.to_numpy().astype(np.int64)
+    except pa.ArrowInvalid:
+        pass
+    return np.array(text.to_pylist(), dtype=np.str_)
+
+
+def read_labels(table: Table, name: str) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Class numbers (−1 where empty) and the class names they count through, in sorted order."""
+    import pyarrow.compute as pc
+
+    text = keys(table, name)
+    text = pc.if_else(pc.equal(pc.utf8_lower(text), "nan"), None, text)
+    codes, values = encode(text)
+    if not len(values):
+        return None, ()
+    order = np.argsort(to_ids(values), kind="stable")
+    rank = np.empty(len(order) + 1, dtype=np.int64)
+    rank[order], rank[-1] = np.arange(len(order)), -1
+    return rank[codes], tuple(values[int(i)].as_py() for i in order)
+
+
+def read_features(table: Table, names: Sequence[str], *, chosen: bool) -> tuple[Any, tuple[str, ...]]:
+    """One column per number or boolean, one per value of a text column; the matrix is sparse if text is involved.
+
+    ``chosen`` says that the user listed the columns, and so may want one that differs in every row.
+    """
+    blocks: list[Any] = []
+    labels: list[str] = []
+    for name in names:
+        values = as_numbers(table, name)
+        if values is not None:
+            blocks.append(values)
+            labels.append(name)
+        else:
+            matrix, categories = _one_hot(table, name, chosen)
+            blocks.append(matrix)
+            labels += [f"{name}={value}" for value in categories]
+    return _side_by_side(blocks), tuple(labels)
+
+
+def as_numbers(table: Table, name: str, *, single: bool = False) -> np.ndarray | None:
+    """A column of numbers or booleans as float32, every one finite; None if it holds text.
+
+    Text is read at double precision, as Parquet stores numbers, unless it was written from ``single`` precision.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _plain(table.column(name))
+    if _is_text(column.type):
+        parsed = _parse_numbers(_trimmed(column), pa.float32() if single else pa.float64())
+        if parsed is None:
+            return None
+    else:
+        try:
+            parsed = pc.cast(column, pa.float64(), safe=False)
+        except pa.ArrowException as error:
+            found = f"column {name!r} of {table.title} is of type {column.type}"
+            raise SignnapError(f"{found}: expected numbers, booleans or text") from error
+    with np.errstate(over="ignore"):
+        values = parsed.to_numpy(zero_copy_only=False).astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        raise bad_number(table, name, int(wrong[0]))
+    return values
+
+
+def bad_number(table: Table, name: str, row: int) -> SignnapError:
+    """Name the cell that is not a number."""
+    cell = table.column(name)[row].as_py()
+    found = "is empty" if cell is None or not str(cell).strip() else f"holds {str(cell)[:50]!r}"
+    return SignnapError(f"{table.place(row)}, column {name!r} {found}: expected a finite number")
+
+
+def _one_hot(table: Table, name: str, chosen: bool) -> tuple[sp.csr_matrix, list[str]]:
+    text = _trimmed(_plain(table.column(name)))
+    codes, found = encode(text)
+    values = found.to_pylist()
+    numeric = np.array([*(is_number(value) for value in values), False])[codes]
+    if 2 * numeric.sum() > (codes >= 0).sum():  # one bad cell must not turn a column of numbers into categories
+        raise bad_number(table, name, int(np.flatnonzero(~numeric & (codes >= 0))[0]))
+    if len(values) > _MAX_CATEGORIES or (len(values) == len(table) and not chosen):
+        count = "different text in every row" if len(values) == len(table) else f"{len(values):,} different texts"
+        advice = "leave it out by naming the feature columns to use"
+        raise SignnapError(f"column {name!r} of {table.title} holds {count}, too many to be categories: {advice}")
+    order = sorted(range(len(values)), key=values.__getitem__)
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values))
+    present = codes >= 0
+    start = np.concatenate([[0], np.cumsum(present)])
+    ones = np.ones(int(present.sum()), dtype=np.float32)
+    matrix = sp.csr_matrix((ones, rank[codes[present]], start), shape=(len(table), len(values)))
+    return matrix, [values[i] for i in order]
+
+
+def _side_by_side(blocks: list[Any]) -> Any:
+    if not any(sp.issparse(block) for block in blocks):
+        return np.column_stack(blocks) if blocks else None
+    return sp.hstack([block if sp.issparse(block) else sp.csr_matrix(block[:, None]) for block in blocks], format="csr")
+
+
+def _parse_numbers(text: Any, kind: Any) -> Any | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        return pc.cast(text, kind)
+    except pa.ArrowInvalid:
+        lowered = pc.utf8_lower(text)
+        words = pc.is_in(lowered, value_set=pa.array(["true", "false"], lowered.type))
+        if pc.all(pc.or_(words, pc.is_null(lowered))).as_py():
+            return pc.cast(pc.equal(lowered, "true"), kind)
+        return None
+
+
+def _plain(column: Any) -> Any:
+    """Undo the dictionary encoding that data frames use for categories."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"
+
+
+def _trimmed(text: Any) -> Any:
+    """Strip blanks; what is left empty is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pc.utf8_trim_whitespace(pc.cast(text, pa.large_string()))
+    return pc.if_else(pc.equal(text, ""), None, text)
+
+
+def _whole_numbers(column: Any) -> Any:
+    """Floats as integers if all of them are whole, NaN being missing: how data frames store integers with gaps."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pc.if_else(pc.is_nan(column), None, column)
+    try:
+        return pc.cast(column, pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def _without_point_zero(text: Any) -> Any:
+    """The same for text: 7.0 becomes 7 if the whole column is like that."""
+    import pyarrow.compute as pc
+
+    if not pc.all(pc.ends_with(text, ".0"), min_count=1).as_py():
+        return text
+    whole = pc.utf8_slice_codeunits(text, 0, -2)
+    return whole if pc.all(pc.match_substring_regex(whole, r"^-?\d+$")).as_py() else text

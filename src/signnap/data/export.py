@@ -1,0 +1,138 @@
+"""Embeddings in files, one row per node, keyed by the user's own ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import SignnapError
+from ..graph import Graph
+from ..storage import replacing
+from .columns import as_numbers, bad_number, encode, to_ids
+from .nodes import complete
+from .tables import ID_NAMES, Table, check_file, is_number, read_table
+
+EMBEDDING_SUFFIXES = (".npy", ".csv", ".parquet")
+
+
+def write_embeddings(path: str | Path, embeddings: np.ndarray, ids: np.ndarray | None = None) -> None:
+    """Write a file in the format of its suffix: .npy holds the bare rows, .csv and .parquet columns id, e0, e1, …
+
+    Without ``ids`` the id is the row number.
+    """
+    path = Path(path)
+    suffix = _suffix(path)
+    embeddings = _checked(np.asarray(embeddings), "the embeddings")
+    ids = np.arange(len(embeddings)) if ids is None else np.asarray(ids)
+    if len(ids) != len(embeddings):
+        raise SignnapError(f"cannot write {path}: {len(embeddings)} embeddings but {len(ids)} ids")
+    with replacing(path) as temporary:
+        if suffix == ".npy":
+            np.save(temporary, embeddings, allow_pickle=False)
+        else:
+            _write_table(temporary, embeddings, ids)
+
+
+def read_embeddings(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read float32 rows and, where the file has an id column, their ids."""
+    path = Path(path)
+    suffix = _suffix(path)
+    check_file(path)
+    if suffix == ".npy":
+        return _read_npy(path), None
+    table = read_table(path, header=[[name] for name in ID_NAMES], keys=1)
+    if not len(table):
+        raise SignnapError(f"{path} holds no rows below its header: expected one per node")
+    key = table.first_of(ID_NAMES)
+    columns = [_numbers(table, name) for name in table.names if name != key and name not in table.nameless]
+    if not columns:
+        raise SignnapError(f"{path} has no columns of numbers: expected id, e0, e1, …")
+    return np.column_stack(columns), None if key is None else to_ids(complete(table, key))
+
+
+def align(embeddings: np.ndarray, ids: np.ndarray | None, graph: Graph) -> np.ndarray:
+    """Put rows into the order of the graph's nodes; ids are compared as text, blanks around them aside.
+
+    Rows without ids must already be in that order.
+    """
+    count = graph.num_nodes
+    if ids is None:
+        if len(embeddings) != count:
+            raise SignnapError(f"there are {len(embeddings)} embeddings for {count} nodes of {graph.name}")
+        return embeddings
+    import pyarrow.compute as pc
+
+    given, expected = _as_text(ids), _as_text(np.arange(count) if graph.ids is None else graph.ids)
+    codes, distinct = encode(given)
+    if len(distinct) < len(given):
+        twice = distinct[int(np.bincount(codes).argmax())].as_py()
+        raise SignnapError(f"the embeddings hold node {twice!r} more than once: expected one row per node")
+    if len(given) != len(embeddings):
+        raise SignnapError(f"there are {len(embeddings)} embeddings but {len(given)} ids")
+    rows = pc.index_in(expected, value_set=given)
+    if rows.null_count:
+        missing = expected.filter(pc.is_null(rows))
+        raise SignnapError(
+            f"{len(missing)} nodes of {graph.name} have no embedding, the first is {missing[0].as_py()!r}"
+        )
+    if len(given) > count:
+        unknown = given.filter(pc.invert(pc.is_in(given, value_set=expected)))[0].as_py()
+        raise SignnapError(f"the embeddings hold node {unknown!r}, which is not in {graph.name}")
+    return embeddings[rows.to_numpy()]
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffix.lower()
+    if suffix not in EMBEDDING_SUFFIXES:
+        raise SignnapError(f"{path} ends in {suffix!r}: expected embeddings in {', '.join(EMBEDDING_SUFFIXES)}")
+    return suffix
+
+
+def _checked(array: np.ndarray, title: str) -> np.ndarray:
+    if array.ndim != 2 or 0 in array.shape or array.dtype.kind not in "biuf":
+        raise SignnapError(
+            f"{title} are {array.dtype} of shape {array.shape}: expected numbers of shape (nodes, width)"
+        )
+    with np.errstate(over="ignore"):
+        array = np.ascontiguousarray(array, dtype=np.float32)
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        row, column = wrong[0]
+        raise SignnapError(f"{title} hold {array[row, column]} in row {row}, column {column}: expected a finite number")
+    return array
+
+
+def _write_table(path: Path, embeddings: np.ndarray, ids: np.ndarray) -> None:
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    key = pa.array(ids) if ids.dtype.kind in "iu" else _as_text(ids)
+    columns = {"id": key} | {f"e{number}": pa.array(column) for number, column in enumerate(embeddings.T)}
+    write = csv.write_csv if path.suffix.lower() == ".csv" else parquet.write_table
+    write(pa.table(columns), str(path))
+
+
+def _read_npy(path: Path) -> np.ndarray:
+    """Map the file instead of loading it: no size it claims is allocated, and no object in it is ever built."""
+    try:
+        array = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # numpy passes on whatever its parsers of a damaged header raise
+        reason = "it holds pickled objects" if "Python objects" in str(error) else "it is damaged or something else"
+        raise SignnapError(f"{path} is not a plain .npy array of numbers: {reason}") from error
+    return _checked(array, f"the embeddings in {path}")
+
+
+def _numbers(table: Table, name: str) -> np.ndarray:
+    values = as_numbers(table, name, single=True)
+    if values is None:
+        cells = [str(cell).strip() for cell in table.column(name).to_pylist()]
+        raise bad_number(table, name, next((row for row, cell in enumerate(cells) if not is_number(cell)), 0))
+    return values
+
+
+def _as_text(ids: np.ndarray) -> Any:
+    import pyarrow as pa
+
+    return pa.array([str(value).strip() for value in ids.tolist()], pa.large_string())

@@ -1,0 +1,189 @@
+"""Graphs that are already in memory: PyG Data, NetworkX graphs, scipy matrices."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from ..errors import SignnapError
+from ..graph import Graph, SparseFeatures
+from .assemble import assemble
+from .columns import encode, to_ids
+from .nodes import describe_nodes
+from .tables import LABEL_NAMES, Table
+
+log = logging.getLogger("signnap")
+
+_PARTS = ("train", "val", "test")
+_VECTOR_NAMES = ("x", "feat", "features")
+
+
+def from_pyg(data: Any) -> Graph:
+    """Read a homogeneous PyG ``Data``: edge_index, x, y, and one-dimensional train, val and test masks."""
+    edge_index = getattr(data, "edge_index", None)
+    if not isinstance(edge_index, Tensor):
+        raise SignnapError(f"the PyG {type(data).__name__} has no edge_index: expected a homogeneous Data with one")
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
+        found = f"{edge_index.dtype} of shape {tuple(edge_index.shape)}"
+        raise SignnapError(f"the PyG edge_index is {found}: expected whole numbers of shape (2, edges)")
+    count = int(data.num_nodes or 0)
+    source, target = edge_index.cpu().numpy()
+    fields = {"y": _class_numbers(getattr(data, "y", None), count), "given_split": _given_split(data, count)}
+    return assemble(source, target, _matrix(getattr(data, "x", None)), count, **fields)
+
+
+def to_pyg(graph: Graph) -> Any:
+    """Write a PyG ``Data`` with every edge in both directions; sparse features become a sparse CSR tensor."""
+    from torch_geometric.data import Data
+
+    x = graph.x
+    if isinstance(x, SparseFeatures):
+        x = torch.sparse_csr_tensor(x.indptr.long(), x.indices.long(), x.values, x.shape)
+    fields = {} if graph.y is None else {"y": graph.y}
+    for part, nodes in (graph.given_split or {}).items():
+        fields[f"{part}_mask"] = torch.zeros(graph.num_nodes, dtype=torch.bool).index_fill_(0, nodes, True)
+    return Data(x=x, edge_index=graph.pattern.edge_index(), num_nodes=graph.num_nodes, **fields)
+
+
+def from_scipy(adjacency: Any, x: Any = None) -> Graph:
+    """Read a square sparse adjacency, of which every non-zero is an edge, and a matrix with one row per node."""
+    if not sp.issparse(adjacency):
+        raise SignnapError(f"the adjacency is a {type(adjacency).__name__}: expected a scipy sparse matrix")
+    if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
+        raise SignnapError(f"the adjacency has shape {adjacency.shape}: expected a square matrix")
+    source, target = adjacency.nonzero()
+    return assemble(source, target, _matrix(x), adjacency.shape[0])
+
+
+def from_networkx(
+    graph: Any, *, label_column: str | None = None, feature_columns: Sequence[str] | None = None
+) -> Graph:
+    """Read any NetworkX graph; its nodes, as integers or text, are the ids.
+
+    Features are the vectors in attribute "x" (or "feat"), else all numeric attributes. Text becomes categories only
+    where ``feature_columns`` names it: an attribute like "club" is more often the answer than a clue.
+    """
+    nodes = list(graph.nodes)
+    row = {node: number for number, node in enumerate(nodes)}
+    ends = np.fromiter((row[end] for edge in graph.edges() for end in edge), dtype=np.int64).reshape(-1, 2)
+    ids = _networkx_ids(nodes)
+    attributes = _attributes(graph)
+    chosen = _default_features(attributes, label_column) if feature_columns is None else feature_columns
+    columns = {name: _column(values) for name, values in attributes.items() if not _is_vector(values)}
+    wanted: list[str] = []
+    for name in [chosen] if isinstance(chosen, str) else chosen:
+        unfolded = _unfold(name, attributes.get(name, []), ids)
+        columns |= unfolded
+        wanted += unfolded or [name]
+    title = "the NetworkX graph"
+    table = Table(title, tuple(columns), list(columns.values()), lambda number: f"{title}, node {str(ids[number])!r}")
+    x, fields = describe_nodes(table, label_column, wanted)
+    if graph.name:
+        fields["name"] = str(graph.name)
+    return assemble(ends[:, 0], ends[:, 1], x, len(nodes), ids=ids, **fields)
+
+
+def _matrix(x: Any) -> Any:
+    """Features as a scipy matrix or a numpy array, whatever they came as."""
+    if isinstance(x, Tensor) and x.layout != torch.strided:
+        entries = x.detach().cpu().to_sparse_coo().coalesce()
+        x = sp.csr_matrix((entries.values().float().numpy(), entries.indices().numpy()), shape=tuple(x.shape))
+    elif isinstance(x, Tensor):
+        x = x.detach().cpu().float().numpy()
+    elif x is not None and not sp.issparse(x):
+        x = np.asarray(x)
+    if x is not None and (x.ndim != 2 or x.dtype.kind not in "biuf"):
+        raise SignnapError(
+            f"the features are {x.dtype} of shape {x.shape}: expected numbers of shape (nodes, features)"
+        )
+    return x
+
+
+def _class_numbers(y: Any, count: int) -> Tensor | None:
+    """One class per node, negative or NaN being none; anything else (targets of a whole graph) is not a label."""
+    if y is None:
+        return None
+    y = torch.as_tensor(y).detach().cpu()
+    y = y.squeeze(1) if y.dim() == 2 and y.shape[1] == 1 else y
+    numbers = y.nan_to_num(-1).long() if y.is_floating_point() else y.long()
+    if y.shape != (count,) or bool((y > numbers).any()):
+        log.info("ignored y of shape %s and type %s: not one class number per node", tuple(y.shape), y.dtype)
+        return None
+    return numbers.clamp(min=-1)
+
+
+def _given_split(data: Any, count: int) -> dict[str, Tensor] | None:
+    masks = {part: getattr(data, f"{part}_mask", None) for part in _PARTS}
+    if all(mask is None for mask in masks.values()):
+        return None
+    if any(mask is None or mask.dtype != torch.bool or mask.shape != (count,) for mask in masks.values()):
+        log.info("ignored the masks of the PyG data: expected train_mask, val_mask and test_mask, one value per node")
+        return None
+    return {part: mask.cpu().nonzero().view(-1) for part, mask in masks.items()}  # type: ignore[union-attr]
+
+
+def _networkx_ids(nodes: list[Any]) -> np.ndarray:
+    import pyarrow as pa
+
+    text = pa.array([str(node) for node in nodes], pa.large_string())
+    codes, names = encode(text)
+    if len(names) < len(nodes):
+        twice = names[int(np.bincount(codes).argmax())].as_py()
+        raise SignnapError(f"two nodes of the NetworkX graph are both written {twice!r}: expected different ids")
+    return to_ids(text)
+
+
+def _attributes(graph: Any) -> dict[str, list[Any]]:
+    """The values of every node attribute in node order, None where a node has none."""
+    names = dict.fromkeys(name for _, found in graph.nodes(data=True) for name in found)
+    return {str(name): [found.get(name) for _, found in graph.nodes(data=True)] for name in names}
+
+
+def _default_features(attributes: dict[str, list[Any]], label: str | None) -> list[str]:
+    vectors = [name for name in _VECTOR_NAMES if _is_vector(attributes.get(name, []))]
+    if vectors:
+        return vectors[:1]
+    numbers = (int, float, np.number, np.bool_, type(None))
+    rest = {name: values for name, values in attributes.items() if name != label and name not in LABEL_NAMES}
+    chosen = [name for name, values in rest.items() if all(isinstance(value, numbers) for value in values)]
+    ignored = [name for name in rest if name not in chosen]
+    if ignored:
+        log.info("ignored node attributes that are not numbers: %s", ", ".join(ignored))
+    return chosen
+
+
+def _is_vector(values: list[Any]) -> bool:
+    return any(isinstance(value, (list, tuple, np.ndarray, Tensor)) for value in values)
+
+
+def _unfold(name: str, values: list[Any], ids: np.ndarray) -> dict[str, Any]:
+    """The columns of an attribute that holds one vector per node; none if it does not."""
+    import pyarrow as pa
+
+    if not _is_vector(values):
+        return {}
+    try:
+        rows = [np.asarray(value, dtype=np.float64).ravel() for value in values]
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise SignnapError(f"node attribute {name!r} holds something else than numbers ({error})") from error
+    sizes = np.array([0 if value is None else len(row) for value, row in zip(values, rows, strict=True)])
+    wrong = np.flatnonzero(sizes != sizes.max())
+    if len(wrong):
+        found = f"attribute {name!r} of node {str(ids[wrong[0]])!r} holds {sizes[wrong[0]]} numbers"
+        raise SignnapError(f"{found}: expected {sizes.max()}, as for other nodes")
+    return {f"{name}{number}": pa.chunked_array([column]) for number, column in enumerate(np.stack(rows).T)}
+
+
+def _column(values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.chunked_array([pa.array(values)])
+    except (pa.ArrowException, OverflowError):
+        return pa.chunked_array([pa.array([None if value is None else str(value) for value in values])])

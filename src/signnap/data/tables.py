@@ -1,0 +1,162 @@
+"""A table from a file, and the columns an edge list or a node table is read from."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import SignnapError, unknown_name
+from .delimited import Cells, read_delimited
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
+
+_ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node1", "node2"))
+ID_NAMES = ("id", "node", "node_id", "name")
+LABEL_NAMES = ("label", "class", "y", "target")
+#: How data frames write an index that has no name: never meant as data.
+_NAMELESS = ("", "__index_level_0__")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+#: 16 GiB of 32-bit numbers: a few compressed kilobytes can claim any size.
+_MAX_CELLS = 2**32
+_NAMES_SHOWN = 30
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named Arrow columns, and where in its source each row stands (for error messages)."""
+
+    title: str
+    names: tuple[str, ...]
+    columns: Sequence[Any]
+    place: Callable[[int], str]
+    nameless: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise SignnapError(f"{self.title} has two columns named {twice!r}: expected different names")
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) if self.columns else 0
+
+    def column(self, name: str) -> Any:
+        return self.columns[self.names.index(name)]
+
+    def require(self, name: str) -> str:
+        """Return ``name`` if there is such a column, else say which one may be meant."""
+        if name in self.names:
+            return name
+        shown = list(self.names)
+        if len(shown) > _NAMES_SHOWN:
+            shown = [*shown[:_NAMES_SHOWN], *difflib.get_close_matches(name, shown, n=1, cutoff=0.5), "…"]
+        raise unknown_name(f"column in {self.title}:", name, dict.fromkeys(shown))
+
+    def first_of(self, names: Iterable[str], but: Iterable[str] = ()) -> str | None:
+        """The first of these names, whatever its capitals, that is a column."""
+        found = {name.lower(): name for name in reversed(self.names) if name not in but}
+        return next((found[name] for name in names if name in found), None)
+
+
+def read_table(path: str | Path, *, header: Sequence[Sequence[str]], keys: int) -> Table:
+    """Read any supported file.
+
+    A text file may lack a header. The first row is one if it holds all names of one of the groups in ``header``;
+    otherwise it is data as soon as one of its first ``keys`` cells is a number, or turns up in those columns again.
+    """
+    path = Path(path)
+    check_file(path)
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        return _read_parquet(path)
+    if suffix in TABLE_SUFFIXES:
+        return _with_header(read_delimited(path), header, keys)
+    raise SignnapError(f"{path} ends in {suffix!r}: expected a table in {', '.join(TABLE_SUFFIXES)}")
+
+
+def check_file(path: str | Path) -> None:
+    """Refuse what is not a file with something in it."""
+    if os.path.isdir(path):
+        raise SignnapError(f"{path} is a directory: expected a file")
+    if not os.path.isfile(path):
+        raise SignnapError(f"there is no file {path}")
+    if os.path.getsize(path) == 0:
+        raise SignnapError(f"{path} is empty: expected a table with at least one row")
+
+
+def endpoint_columns(table: Table, source: str | None, target: str | None) -> tuple[str, str]:
+    """Choose the two columns of an edge list: as told, else by common names, else the first two."""
+    if len(table.names) < 2:
+        raise SignnapError(f"{table.title} has one column: expected two, the endpoints of each edge")
+    pairs = [(table.first_of([one]), table.first_of([other])) for one, other in _ENDPOINT_NAMES]
+    named = sorted(table.names, key=lambda name: name in table.nameless)
+    defaults = [pair for pair in pairs if None not in pair]
+    first, second = defaults[0] if defaults else named[:2]
+    source = table.require(source) if source else (first if target != first else second)
+    target = table.require(target) if target else (second if source != second else first)
+    if source == target:
+        raise SignnapError(f"both endpoints are column {source!r} of {table.title}: expected two different columns")
+    return str(source), str(target)
+
+
+def endpoint_headers(*given: str | None) -> list[Sequence[str]]:
+    """The groups of names that prove the first row of an edge list to be its header."""
+    return [*_ENDPOINT_NAMES, *([name.lower()] for name in given if name)]
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell of text is written as a finite number."""
+    return _NUMBER.fullmatch(cell) is not None
+
+
+def _with_header(cells: Cells, header: Sequence[Sequence[str]], keys: int) -> Table:
+    first = cells.first_row()
+    skip = int(_is_header(first, cells.columns[:keys], header))
+    numbered = [f"column {i + 1}" for i in range(len(first))]
+    names = [name or number for name, number in zip(first, numbered, strict=True)] if skip else numbered
+    return Table(
+        title=str(cells.path),
+        names=tuple(names),
+        columns=[column.slice(skip) for column in cells.columns],
+        place=lambda row: f"{cells.path}, line {cells.line(row + skip)}",
+        nameless=frozenset(numbered[i] for i in range(len(first)) if skip and not first[i]),
+    )
+
+
+def _is_header(first: list[str], columns: Sequence[Any], header: Sequence[Sequence[str]]) -> bool:
+    import pyarrow.compute as pc
+
+    lowered = {name.lower() for name in first}
+    if any(lowered.issuperset(group) for group in header):
+        return True
+    keys = [cell for cell in first[: len(columns)] if cell]
+    if any(is_number(cell) for cell in keys):
+        return False
+    return not any(pc.any(pc.equal(column.slice(1), cell)).as_py() for column in columns for cell in keys)
+
+
+def _read_parquet(path: Path) -> Table:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            if file.metadata.num_rows * file.metadata.num_columns > _MAX_CELLS:
+                raise SignnapError(f"{path} claims {file.metadata.num_rows:,} rows: expected a table that fits memory")
+            table = file.read()
+        table.validate(full=True)  # that text is UTF-8, for one
+        names = tuple(table.column_names)
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise SignnapError(f"{path} is not a readable Parquet file: {reason}") from error
+    return Table(
+        title=str(path),
+        names=names,
+        columns=table.columns,
+        place=lambda row: f"{path}, row {row + 1}",
+        nameless=frozenset(_NAMELESS),
+    )

@@ -1,0 +1,38 @@
+"""GraphSAGE as the authors ran it: full-batch, the "gcn" aggregator (spec §2.3)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ..contracts import Encoder
+from ..graph import View, drop_features, dropout, multiply
+
+
+class SAGEStack(Encoder):
+    """h_i = φ( W · (Σ_{j∈P(i)} x_j + x_i) / (|P(i)|+1) + b ), with i in its own neighbourhood P(i).
+
+    So a node counts twice in its own mean. Dropout acts before every layer, on the input features too; ReLU
+    follows every layer but the last. W is Xavier-uniform with gain √2, b from U(±1/√in).
+    """
+
+    def __init__(self, in_dim: int, dim: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        widths = [in_dim] + [dim] * (layers - 1)
+        self.weights = nn.ParameterList(_xavier_uniform(width, dim) for width in widths)
+        self.biases = nn.ParameterList(torch.empty(dim).uniform_(-1, 1) / math.sqrt(width) for width in widths)
+
+    def forward(self, view: View) -> Tensor:
+        h = multiply(drop_features(view.x, self.dropout, self.training), self.weights[0])
+        h = view.neighbour_mean(h) + self.biases[0]
+        for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
+            h = dropout(torch.relu(h), self.dropout, self.training)
+            h = view.neighbour_mean(h @ weight) + bias
+        return h
+
+
+def _xavier_uniform(in_dim: int, out_dim: int) -> Tensor:
+    return nn.init.xavier_uniform_(torch.empty(in_dim, out_dim), gain=math.sqrt(2))

@@ -1,0 +1,70 @@
+"""The three parts of a split, checked once for every probe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import SignnapError
+from ..geometry import Embeddings, first_bad_row
+from ..graph import SparseFeatures
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Embeddings and labels of the nodes of one part, in the order of its index."""
+
+    x: Embeddings
+    y: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a probe learns from, chooses by and is judged on; ``classes`` counts those of all labelled nodes."""
+
+    train: Part
+    val: Part
+    test: Part
+    classes: int
+
+
+def labelled_parts(embeddings: Embeddings, y: Tensor | None, train: Tensor, val: Tensor, test: Tensor) -> Parts:
+    """Select the three parts, or say in one sentence why they cannot be judged."""
+    if y is None:
+        raise SignnapError("there are no labels: a probe needs a class number for every node of its split")
+    if len(embeddings.shape) != 2:
+        raise SignnapError(f"embeddings have shape {tuple(embeddings.shape)}: expected one row per node")
+    if embeddings.shape[0] != len(y):
+        raise SignnapError(f"there are {embeddings.shape[0]} embeddings for {len(y)} labels: expected one each")
+    named = {"training": train, "validation": val, "test": test}
+    parts = [_part(name, embeddings, y, nodes) for name, nodes in named.items()]
+    return Parts(*parts, classes=int(y.max()) + 1)
+
+
+def take_rows(x: Embeddings, nodes: Tensor) -> Embeddings:
+    """The rows of these nodes, sparse if ``x`` is."""
+    if isinstance(x, SparseFeatures):
+        return SparseFeatures.from_scipy(x.to_scipy()[nodes.cpu().numpy()]).to(x.values.device)
+    return x.detach().index_select(0, nodes.to(x.device)).float()
+
+
+def _part(name: str, embeddings: Embeddings, y: Tensor, nodes: Tensor) -> Part:
+    if nodes.dtype.is_floating_point or nodes.dtype == torch.bool:
+        raise SignnapError(f"the {name} part holds {nodes.dtype} values: expected node rows (mask.nonzero().ravel())")
+    if not len(nodes):
+        raise SignnapError(f"the {name} part of the split is empty: expected at least one node")
+    outside = nodes[(nodes < 0) | (nodes >= len(y))]
+    if len(outside):
+        raise SignnapError(f"the {name} part names node {int(outside[0])}: expected 0 to {len(y) - 1}")
+    labels = y[nodes.to(y.device)]
+    missing = (labels < 0).nonzero()
+    if len(missing):
+        raise SignnapError(f"node {int(nodes[missing[0]])} of the {name} part has no label: expected a class number")
+    x = take_rows(embeddings, nodes)
+    bad = first_bad_row(x)
+    if bad is not None:
+        raise SignnapError(f"the embedding of node {int(nodes[bad])} holds NaN or infinity: expected finite numbers")
+    device = x.values.device if isinstance(x, SparseFeatures) else x.device
+    return Part(x, labels.long().to(device))

@@ -1,0 +1,149 @@
+"""The linear probe of the paper (spec §2.6): how well one linear layer reads the classes off frozen embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..errors import SignnapError
+from ..geometry import Embeddings
+from ..graph import multiply
+from ..rng import generator
+from .parts import Part, Parts, labelled_parts, take_rows
+
+
+@dataclass(frozen=True)
+class ProbeSettings:
+    """How a probe is trained: Adam with L2 decay (0 on the Amazon graphs), model choice by validation loss."""
+
+    lr: float = 0.1
+    weight_decay: float = 5e-4
+    epochs: int = 1000
+    patience: int = 400
+    logit_dropout: float = 0.5
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """One trained probe; accuracies are shares in [0, 1], and ``best_epoch`` counts optimiser steps from 1."""
+
+    seed: int
+    test_accuracy: float
+    val_accuracy: float
+    val_loss: float
+    best_epoch: int
+
+
+def linear_probe(
+    embeddings: Embeddings,
+    y: Tensor | None,
+    train: Tensor,
+    val: Tensor,
+    test: Tensor,
+    *,
+    settings: ProbeSettings | None = None,
+    seeds: Sequence[int] = range(5),
+    resample: Callable[[], Tensor] | None = None,
+) -> list[ProbeResult]:
+    """Train one probe per seed, all at once, and judge each with the weights of its lowest validation loss.
+
+    ``resample`` gives fresh embeddings of all nodes, as many rows as ``embeddings``; where it is given, the
+    training rows of each epoch come from a new call (the dropped graphs of GraphSAGE and GAT, spec §2.6), which
+    all seeds share. Validation and test rows always come from ``embeddings``.
+
+    A seed's result does not depend on the other seeds, up to rounding: each has its own generator.
+    """
+    if not len(seeds):
+        raise SignnapError("no probe seeds were given: expected at least one")
+    settings = settings or ProbeSettings()
+    parts = labelled_parts(embeddings, y, train, val, test)
+    fresh = None if resample is None else lambda: _fresh_rows(resample, embeddings, train)
+    probes = _train(parts, settings, seeds, fresh)
+    accuracies = [probes.accuracies(part).tolist() for part in (parts.test, parts.val)]
+    rows = zip(seeds, *accuracies, probes.loss.tolist(), probes.epoch.tolist(), strict=True)
+    return [ProbeResult(*row) for row in rows]
+
+
+def _fresh_rows(resample: Callable[[], Tensor], embeddings: Embeddings, train: Tensor) -> Embeddings:
+    drawn = resample()
+    if tuple(drawn.shape) != tuple(embeddings.shape):
+        raise SignnapError(f"resampled embeddings are {tuple(drawn.shape)}: expected {tuple(embeddings.shape)}")
+    return take_rows(drawn, train)
+
+
+@dataclass
+class _Probes:
+    """S classifiers side by side, weights (d, S·C), so that one matrix product serves all seeds."""
+
+    weight: Tensor
+    bias: Tensor
+    loss: Tensor  # of validation, one per seed
+    epoch: Tensor
+
+    @staticmethod
+    def initial(dim: int, classes: int, sources: list[torch.Generator], device: torch.device) -> _Probes:
+        """Xavier-uniform weights and zero biases."""
+        drawn = [torch.nn.init.xavier_uniform_(torch.empty(classes, dim), generator=source) for source in sources]
+        return _Probes(
+            weight=torch.cat(drawn).t().contiguous().to(device),
+            bias=torch.zeros(classes * len(sources), device=device),
+            loss=torch.full((len(sources),), torch.inf, device=device),
+            epoch=torch.zeros(len(sources), dtype=torch.long, device=device),
+        )
+
+    def logits(self, x: Embeddings) -> Tensor:
+        """Scores (S, C, n): with the nodes last, the softmax over few classes runs along contiguous memory."""
+        return (multiply(x, self.weight) + self.bias).t().unflatten(0, (len(self.loss), -1))
+
+    def keep_better(self, other: _Probes, among: Tensor) -> None:
+        """Take over the seeds ``among`` which the other is as good or better: on a tie the later epoch wins."""
+        better = among & (other.loss <= self.loss)
+        columns = better.repeat_interleave(len(self.bias) // len(better))
+        self.weight[:, columns] = other.weight.detach()[:, columns]
+        self.bias[columns] = other.bias.detach()[columns]
+        self.loss[better], self.epoch[better] = other.loss[better], other.epoch[better]
+
+    def accuracies(self, part: Part) -> Tensor:
+        return (self.logits(part.x).argmax(dim=1) == part.y).double().mean(dim=1)
+
+
+def _losses(logits: Tensor, y: Tensor) -> Tensor:
+    """The mean negative log-likelihood of every seed (S)."""
+    return -logits.log_softmax(dim=1).gather(1, y.expand(len(logits), 1, -1)).mean(dim=(1, 2))
+
+
+def _drop(logits: Tensor, share: float, sources: list[torch.Generator]) -> Tensor:
+    """Dropout on the logits, drawn on the CPU from each seed's own generator, whichever device computes."""
+    if share == 0:
+        return logits
+    kept = torch.stack([torch.rand(logits.shape[1:], generator=source) >= share for source in sources])
+    return logits * kept.to(logits.device) / (1 - share)
+
+
+def _train(
+    parts: Parts, settings: ProbeSettings, seeds: Sequence[int], fresh: Callable[[], Embeddings] | None
+) -> _Probes:
+    sources = [generator(seed, "probe") for seed in seeds]
+    current = _Probes.initial(parts.train.x.shape[1], parts.classes, sources, parts.train.y.device)
+    best = deepcopy(current)
+    active = torch.ones_like(best.loss, dtype=torch.bool)
+    parameters = [current.weight.requires_grad_(), current.bias.requires_grad_()]
+    optimizer = torch.optim.Adam(parameters, lr=settings.lr, weight_decay=settings.weight_decay)
+    for epoch in range(1, settings.epochs + 1):
+        logits = current.logits(parts.train.x if fresh is None else fresh())
+        optimizer.zero_grad()
+        # The seeds share no parameter, so the gradient of the sum is each seed's own gradient.
+        _losses(_drop(logits, settings.logit_dropout, sources), parts.train.y).sum().backward()
+        optimizer.step()
+        with torch.no_grad():
+            current.loss = _losses(current.logits(parts.val.x), parts.val.y)
+        current.epoch.fill_(epoch)
+        best.keep_better(current, active)
+        active &= epoch - best.epoch < settings.patience
+        if not active.any():
+            break
+    return best

@@ -1,0 +1,117 @@
+"""Accuracy with its spread, and in words what the spread is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean, stdev
+from typing import Any
+
+from torch import Tensor
+
+from ..errors import SignnapError, unknown_name
+from ..geometry import Embeddings
+from .logistic import LogisticResult, logistic_probe
+from .probe import ProbeResult, ProbeSettings, linear_probe
+
+#: Name -> (kind, settings). "linear" is the paper's; "linear-plain" is fairer between methods (spec §2.7, item 10).
+PROBES: dict[str, tuple[str, ProbeSettings | None]] = {
+    "linear": ("linear", ProbeSettings()),
+    "linear-plain": ("linear", ProbeSettings(logit_dropout=0.0)),
+    "logistic": ("logistic", None),
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A mean and the sample standard deviation (n − 1) of the values, which is 0 for a single one."""
+
+    mean: float
+    std: float
+    values: list[float]
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {self.std:.2f}"
+
+
+def summarize(values: Sequence[float]) -> Summary:
+    """Summarise at least one number."""
+    numbers = [float(value) for value in values]
+    if not numbers:
+        raise SignnapError("there is nothing to summarise: expected at least one value")
+    return Summary(fmean(numbers), stdev(numbers) if len(numbers) > 1 else 0.0, numbers)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Accuracies in percent.
+
+    ``runs[e][p]`` is the test accuracy of encoder e read by probe p. With one encoder the spread is over its
+    probes, as in the paper; with several it is over the encoders' means, which is what a user who trains once
+    will meet.
+    """
+
+    accuracy: Summary
+    val_accuracy: Summary
+    probe: str
+    protocol: str
+    encoder_seeds: int
+    probe_seeds: int
+    runs: list[list[float]]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def score(
+    embeddings: Sequence[Embeddings],
+    y: Tensor | None,
+    train: Tensor,
+    val: Tensor,
+    test: Tensor,
+    *,
+    probe: str = "linear",
+    seeds: Sequence[int] = range(5),
+    weight_decay: float | None = None,
+    resample: Sequence[Callable[[], Tensor]] | None = None,
+) -> Score:
+    """Judge the embeddings of one or more encoder seeds on one split.
+
+    ``weight_decay`` (of the probe; None for its default) and ``resample`` (one callable per encoder, see
+    ``linear_probe``) concern the linear probes. The logistic probe has no randomness and counts as one seed.
+    """
+    if probe not in PROBES:
+        raise unknown_name("probe", probe, PROBES)
+    if isinstance(embeddings, Tensor) or not len(embeddings):
+        raise SignnapError("expected a list with the embeddings of one or more encoder seeds")
+    draws: Sequence[Callable[[], Tensor] | None] = [None] * len(embeddings) if resample is None else resample
+    if len(draws) != len(embeddings):
+        raise SignnapError(f"{len(draws)} resamplers were given for {len(embeddings)} encoder seeds: expected one each")
+    settings = PROBES[probe][1]
+    if settings is not None and weight_decay is not None:
+        settings = replace(settings, weight_decay=weight_decay)
+
+    def judge(z: Embeddings, draw: Callable[[], Tensor] | None) -> Sequence[ProbeResult | LogisticResult]:
+        if settings is None:
+            return [logistic_probe(z, y, train, val, test)]
+        return linear_probe(z, y, train, val, test, settings=settings, seeds=seeds, resample=draw)
+
+    results = [judge(z, draw) for z, draw in zip(embeddings, draws, strict=True)]
+    return Score(
+        accuracy=_over_seeds(runs := [[100 * r.test_accuracy for r in probes] for probes in results]),
+        val_accuracy=_over_seeds([[100 * r.val_accuracy for r in probes] for probes in results]),
+        probe=probe,
+        protocol=_protocol(len(runs), len(runs[0])),
+        encoder_seeds=len(runs),
+        probe_seeds=len(runs[0]),
+        runs=runs,
+    )
+
+
+def _over_seeds(runs: list[list[float]]) -> Summary:
+    return summarize(runs[0] if len(runs) == 1 else [fmean(run) for run in runs])
+
+
+def _protocol(encoders: int, probes: int) -> str:
+    counted = lambda n, what: f"{n} {what} seed{'s' if n > 1 else ''}"
+    return f"{'paper' if encoders == 1 else 'honest'}: {counted(encoders, 'encoder')} × {counted(probes, 'probe')}"

@@ -1,0 +1,48 @@
+"""The memory bank and the draw of negatives from it (spec §2.4, steps 1 and 5)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+
+class MemoryBank(nn.Module):
+    """One remembered unit vector per node and per view, following the embeddings with momentum."""
+
+    first: Tensor
+    second: Tensor
+
+    def __init__(self, momentum: float = 0.5) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.register_buffer("first", torch.empty(0, 0))
+        self.register_buffer("second", torch.empty(0, 0))
+
+    def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
+        """Fill both banks from U(±√(3/dim)), whose rows have expected squared norm one."""
+        bound = math.sqrt(3 / dim)
+        for name in ("first", "second"):
+            drawn = torch.rand(num_nodes, dim, generator=generator, device=generator.device)
+            setattr(self, name, drawn.mul_(2 * bound).sub_(bound))
+
+    @torch.no_grad()
+    def update(self, z1: Tensor, z2: Tensor) -> None:
+        """M ← normalise(m·M + (1−m)·z); a zero row stays zero instead of becoming NaN."""
+        for bank, z in ((self.first, z1), (self.second, z2)):
+            bank.copy_(normalize(bank.mul(self.momentum).add_(z.detach(), alpha=1 - self.momentum), dim=1, eps=1e-12))
+
+
+def draw_negatives(num_nodes: int, num_negatives: int, share: int, generator: torch.Generator) -> Tensor:
+    """Draw the negatives of every group of ``share`` consecutive anchors: (groups, K) node numbers.
+
+    Uniform with replacement over all nodes, the anchor itself included, as the authors' code does. With
+    ``share`` 1 every anchor has its own; a larger group turns gathers into matrix products and leaves each
+    anchor's own distribution unchanged. ``share`` 0 lets all anchors share one draw.
+    """
+    groups = 1 if share == 0 else -(-num_nodes // share)
+    return torch.randint(
+        num_nodes, (groups, num_negatives), generator=generator, dtype=torch.int32, device=generator.device
+    )

@@ -1,0 +1,67 @@
+"""InfoNCE: the objective of the paper's text, Eq. 1–4."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from ..contracts import Objective, Terms
+from .bank import MemoryBank, draw_negatives
+from .contrast import contrast
+
+
+class InfoNCE(Objective):
+    """L = L₁ + L₂, each the cross-entropy of picking a node's other view among K remembered others.
+
+    The positive is the live embedding of the other view, as in Eq. 1; negatives come from the memory bank. The
+    score exp(z·z'/τ) is the RBF kernel the paper calls it only for unit vectors, so embeddings are normalised
+    unless ``normalize`` is off.
+    """
+
+    def __init__(
+        self,
+        negatives: int = 1024,
+        temperature: float = 0.1,
+        momentum: float = 0.5,
+        share: int = 64,
+        normalize: bool = True,
+    ) -> None:
+        super().__init__()
+        self.negatives = negatives
+        self.temperature = temperature
+        self.share = share
+        self.normalize = normalize
+        self.bank = MemoryBank(momentum)
+
+    def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
+        self.bank.prepare(num_nodes, dim, generator)
+
+    def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
+        drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
+        if self.normalize:
+            z1, z2 = normalize(z1, dim=1), normalize(z2, dim=1)
+        positive = (z1 * z2).sum(dim=1) / self.temperature
+        first, _ = contrast(z1 / self.temperature, positive, self.bank.second, drawn, infonce_rows)
+        second, _ = contrast(z2 / self.temperature, positive, self.bank.first, drawn, infonce_rows)
+        total = first + second
+        return Terms(total, first, second, math.log(self.negatives) - 0.5 * total.detach())
+
+    def update(self, z1: Tensor, z2: Tensor, terms: Terms) -> None:
+        self.bank.update(z1, z2)
+
+    def chance(self) -> float:
+        """2·log(K+1): every candidate equally likely."""
+        return 2 * math.log(self.negatives + 1)
+
+
+def infonce_rows(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Softmax cross-entropy over a row's K negatives and its positive."""
+    peak = torch.maximum(scores.amax(dim=1), positive)
+    own = (positive - peak).exp()
+    total = scores.sub_(peak[:, None]).exp_().sum(dim=1) + own
+    scores.div_(total[:, None])
+    log_sum = peak + total.log()
+    return log_sum - positive, own / total - 1, log_sum

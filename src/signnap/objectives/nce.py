@@ -1,0 +1,93 @@
+"""Binary noise-contrastive estimation with frozen constants: what the authors' code trains (spec §2.4)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from ..contracts import Objective, Terms
+from .bank import MemoryBank, draw_negatives
+from .contrast import RowRule, contrast, score_chunks
+
+
+class NCE(Objective):
+    """Tell each node's remembered other view from K random bank rows, one binary decision each.
+
+    With s = exp(z·m/τ), p = s/Z and c = K/N the loss of an anchor is
+
+        −log p₀/(p₀+c) − Σ_k log c/(p_k+c) = softplus(−a₀) + Σ_k softplus(a_k),  a = z·m/τ − log Z − log c.
+
+    Z is N times the mean of s over the first iteration's scores (positives included), then frozen. z is not
+    normalised, bank rows are. The authors' ε = 1e-12 inside the logarithms is below float32 resolution and left
+    out; scores are clamped at 80, beyond which exp overflows.
+    """
+
+    log_z: Tensor
+
+    def __init__(
+        self, negatives: int = 1024, temperature: float = 0.1, momentum: float = 0.5, share: int = 64
+    ) -> None:
+        super().__init__()
+        self.negatives = negatives
+        self.temperature = temperature
+        self.share = share
+        self.bank = MemoryBank(momentum)
+        self.register_buffer("log_z", torch.full((2,), math.nan))
+
+    def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
+        self.bank.prepare(num_nodes, dim, generator)
+        self.log_z = torch.full((2,), math.nan, device=generator.device)
+
+    def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
+        drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
+        losses, informations, constants = [], [], []
+        for view, (z, bank) in enumerate(((z1, self.bank.second), (z2, self.bank.first))):
+            scaled = z / self.temperature
+            positive = (scaled * bank).sum(dim=1)
+            log_z = self.log_z[view]
+            if log_z.isnan():
+                log_z = _log_normaliser(scaled.detach(), positive.detach(), bank, drawn)
+            rule = nce_rows(float(log_z) + math.log(self.negatives / len(z)))
+            loss, information = contrast(scaled, positive, bank, drawn, rule)
+            losses.append(loss)
+            informations.append(information)
+            constants.append(log_z)
+        bound = math.log(self.negatives) - 0.5 * (informations[0] + informations[1])
+        return Terms(losses[0] + losses[1], *losses, bound, carry={"log_z": torch.stack(constants)})
+
+    def update(self, z1: Tensor, z2: Tensor, terms: Terms) -> None:
+        self.log_z.copy_(terms.carry["log_z"])
+        self.bank.update(z1, z2)
+
+    def chance(self) -> float:
+        """2·(log(K+1) + K·log(1+1/K)): every score equal (spec §2.8)."""
+        return 2 * (math.log(self.negatives + 1) + self.negatives * math.log1p(1 / self.negatives))
+
+
+def nce_rows(shift: float) -> RowRule:
+    """The binary rule on rows of scores, with ``shift`` = log Z + log c.
+
+    With e = exp(score) and w = exp(shift): softplus(score − shift) = log(e + w) − shift, its slope is e/(e + w).
+    """
+
+    def rule(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        raised = scores.clamp_(max=80.0).exp_()
+        total = raised.sum(dim=1)
+        above = raised + math.exp(shift)
+        raised.div_(above)
+        loss = above.log_().sum(dim=1) - shift * scores.shape[1]
+        own = positive - shift
+        return loss + softplus(-own), torch.sigmoid(own) - 1, torch.logaddexp(total.log(), positive)
+
+    return rule
+
+
+def _log_normaliser(z: Tensor, positive: Tensor, bank: Tensor, negatives: Tensor) -> Tensor:
+    """log( N · mean of exp(score) ) over all anchors and their K+1 candidates."""
+    n, k = len(z), negatives.shape[1]
+    parts = [scores.logsumexp(dim=1).logsumexp(dim=0) for _, scores, _ in score_chunks(z, bank, negatives)]
+    parts.append(positive.logsumexp(dim=0))
+    return torch.stack(parts).logsumexp(dim=0) + math.log(n) - math.log(n * (k + 1))

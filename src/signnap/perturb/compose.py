@@ -1,0 +1,48 @@
+"""Several perturbations after one another, and the one that a configuration describes."""
+
+from __future__ import annotations
+
+import torch
+
+from ..contracts import Perturbation
+from ..errors import SignnapError
+from ..graph import View
+from .features import FeatureNoise, MaskFeatures
+from .structure import DropEdge
+
+
+class Compose:
+    """Apply perturbations in order; with none, views are clean."""
+
+    def __init__(self, *parts: Perturbation) -> None:
+        self.parts = parts
+
+    def __call__(self, view: View, generator: torch.Generator) -> View:
+        for part in self.parts:
+            view = part(view, generator)
+        return view
+
+    def __repr__(self) -> str:
+        return f"Compose({', '.join(map(repr, self.parts))})"
+
+
+def build_perturbation(
+    drop_edge: float = 0.3, drop_law: str = "exact", mask_features: float = 0.0, noise: str = "none"
+) -> Compose:
+    """Build what the settings say; ``noise`` is "none", a kind ("gaussian") or a kind with a scale ("laplace:0.02").
+
+    >>> build_perturbation(0.3, noise="gaussian:0.01")
+    Compose(DropEdge(ratio=0.3, law='exact'), FeatureNoise(kind='gaussian', scale=0.01))
+    """
+    parts: list[Perturbation] = []
+    if drop_edge:
+        parts.append(DropEdge(drop_edge, drop_law))
+    if mask_features:
+        parts.append(MaskFeatures(mask_features))
+    if noise != "none":
+        kind, _, scale = noise.partition(":")
+        try:
+            parts.append(FeatureNoise(kind, float(scale) if scale else 0.01))
+        except ValueError:
+            raise SignnapError(f"noise is {noise!r}: expected a kind and a scale such as gaussian:0.01") from None
+    return Compose(*parts)

@@ -1,0 +1,48 @@
+"""Perturbing the structure: edges disappear."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from ..errors import SignnapError, unknown_name
+from ..graph import View
+
+
+@dataclass(frozen=True)
+class DropEdge:
+    """Drop a share of the stored adjacency entries.
+
+    ``law`` says which share and which entries:
+
+    * ``exact`` (the authors' code, spec §2.1): a uniformly random set of exactly ⌊(1−ratio)·n⌋ of the n stored
+      directed entries survives; i→j may survive without j→i, and stored self-loops can be dropped too;
+    * ``bernoulli`` (the paper's text, Eq. 2): every stored entry is dropped independently with that probability;
+    * ``undirected``: as ``bernoulli``, but both directions of an edge share their fate.
+    """
+
+    ratio: float = 0.3
+    law: str = "exact"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.ratio <= 1:
+            raise SignnapError(f"the share of dropped edges is {self.ratio}: expected a number from 0 to 1")
+        if self.law not in ("exact", "bernoulli", "undirected"):
+            raise unknown_name("law of edge dropping", self.law, ("exact", "bernoulli", "undirected"))
+
+    def __call__(self, view: View, generator: torch.Generator) -> View:
+        if self.ratio == 0:
+            return view
+        stored = view.stored
+        if self.law == "exact":
+            present = view.present
+            dropped = len(present) - math.floor((1 - self.ratio) * len(present) + 1e-9)
+            order = torch.randperm(len(present), generator=generator, device=stored.device)
+            return view.with_entries(stored.index_fill(0, present[order[:dropped]], 0.0))
+        fate = torch.rand(stored.shape, generator=generator, device=stored.device)
+        if self.law == "undirected":
+            upper = view.pattern.rows <= view.pattern.indices
+            fate = torch.where(upper, fate, fate.index_select(0, view.pattern.mirror))
+        return view.with_entries(stored * (fate >= self.ratio))
