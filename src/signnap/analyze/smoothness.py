@@ -15,10 +15,11 @@ from ..graph import Pattern
 
 @dataclass(frozen=True)
 class Smoothness:
-    """``mean`` is the mean cosine over edges, ``random_pairs`` that over pairs of distinct nodes, ``gap`` the difference.
+    """Cosines and distances along edges, compared with those of random pairs.
 
-    ``dirichlet`` is the mean squared distance over edges divided by its expectation over random pairs (twice the
-    total variance): 0 when neighbours coincide, 1 when edges tell nothing.
+    ``mean`` is the mean cosine over edges, ``random_pairs`` that over pairs of distinct nodes, ``gap`` the
+    difference. ``dirichlet`` is the mean squared distance over edges divided by its expectation over random pairs
+    (twice the total variance): 0 when neighbours coincide, 1 when edges tell nothing.
 
     None means that there is nothing to take a mean of: no edges (``mean``, ``gap``, ``dirichlet``), fewer than two
     nodes (all), or embeddings that all coincide (``dirichlet``). A zero embedding has cosine 1 with another zero

@@ -1,5 +1,7 @@
-"""Stability: do a node's embeddings stay together when its input is perturbed? (paper, "Stability of Node
-Representations")."""
+"""Stability: do a node's embeddings stay together when its input is perturbed?
+
+The measure is that of the paper's section "Stability of Node Representations", with two numbers added.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def stability(draw: Callable[[], Embeddings], *, copies: int = 10, nodes: Tensor
 
 
 def _drawn(draw: Callable[[], Embeddings], copies: int) -> list[Embeddings]:
-    drawn = []
+    drawn: list[Embeddings] = []
     for copy in range(copies):
         z = draw()
         if drawn and tuple(z.shape) != tuple(drawn[0].shape):

@@ -1,0 +1,1 @@
+"""Benchmarks that an installed copy can run."""

@@ -24,7 +24,7 @@ _HOME = {
     "write_npz": "npz",
 }
 
-__all__ = list(_HOME)  # noqa: PLE0605
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -49,6 +49,14 @@ def encode(text: Any) -> tuple[np.ndarray, Any]:
     return np.concatenate(parts).astype(np.int64), coded.chunk(0).dictionary
 
 
+def first_repeat(text: Any) -> int | None:
+    """The first row that holds the same text as an earlier one."""
+    codes, values = encode(text)
+    if len(values) == len(codes):
+        return None
+    return int(np.flatnonzero(np.maximum.accumulate(codes) != np.arange(len(codes)))[0])
+
+
 def to_ids(text: Any) -> np.ndarray:
     """Text keys as the user's ids: int64 if every one is an integer written the usual way, else strings."""
     import pyarrow as pa

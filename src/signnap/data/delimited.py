@@ -51,6 +51,7 @@ def read_delimited(path: Path) -> Cells:
         data = _single_spaced(data)
     if not data.strip():
         raise SignnapError(f"{path} is empty: expected a table with one row per line")
+    data = data.rstrip(b"\n") + b"\n"  # the parser needs the end of a single line, and open quotes show by it
     return Cells(path, _parse(path, data, delimiter), data, delimiter)
 
 
@@ -112,6 +113,9 @@ def _parse(path: Path, data: bytes, delimiter: str) -> list[Any]:
         table = arrow_csv.read_csv(pa.BufferReader(data), read, parse, convert)
     except pa.ArrowException as error:
         raise _not_a_table(path, data, delimiter, error) from error
+    if data.count(b'"') % 2 and quote and table.column(table.num_columns - 1)[-1].as_py().endswith("\n"):
+        line = Cells(path, table.columns, data, delimiter).line(table.num_rows - 1)
+        raise SignnapError(f"{path}, line {line} opens a quote that is never closed")
     return table.columns
 
 

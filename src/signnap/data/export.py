@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import SignnapError
 from ..graph import Graph
 from ..storage import replacing
-from .columns import as_numbers, bad_number, encode, to_ids
+from .columns import as_numbers, bad_number, first_repeat, to_ids
 from .nodes import complete
 from .tables import ID_NAMES, Table, check_file, is_number, read_table
 
@@ -65,10 +65,9 @@ def align(embeddings: np.ndarray, ids: np.ndarray | None, graph: Graph) -> np.nd
     import pyarrow.compute as pc
 
     given, expected = _as_text(ids), _as_text(np.arange(count) if graph.ids is None else graph.ids)
-    codes, distinct = encode(given)
-    if len(distinct) < len(given):
-        twice = distinct[int(np.bincount(codes).argmax())].as_py()
-        raise SignnapError(f"the embeddings hold node {twice!r} more than once: expected one row per node")
+    again = first_repeat(given)
+    if again is not None:
+        raise SignnapError(f"the embeddings hold node {given[again].as_py()!r} twice: expected one row per node")
     if len(given) != len(embeddings):
         raise SignnapError(f"there are {len(embeddings)} embeddings but {len(given)} ids")
     rows = pc.index_in(expected, value_set=given)

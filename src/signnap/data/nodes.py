@@ -6,11 +6,10 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from ..errors import SignnapError
-from .columns import encode, keys, read_features, read_labels
+from .columns import first_repeat, keys, read_features, read_labels
 from .tables import LABEL_NAMES, Table
 
 log = logging.getLogger("signnap")
@@ -19,15 +18,13 @@ log = logging.getLogger("signnap")
 def node_ids(table: Table, name: str) -> Any:
     """The ids in the column ``name`` as text, each of them there and different."""
     column = complete(table, name)
-    codes, names = encode(column)
-    if len(names) < len(codes):
-        first = np.unique(codes, return_index=True)[1]
-        again = int(np.setdiff1d(np.arange(len(codes)), first)[0])
-        node = names[int(codes[again])].as_py()
-        raise SignnapError(f"{table.place(again)} gives node {node!r} a second time: expected each id once")
-    if not len(names):
+    if not len(column):
         raise SignnapError(f"{table.title} holds no nodes below its header: expected at least one")
-    return names
+    again = first_repeat(column)
+    if again is not None:
+        node = column[again].as_py()
+        raise SignnapError(f"{table.place(again)} gives node {node!r} a second time: expected each id once")
+    return column
 
 
 def complete(table: Table, name: str) -> Any:

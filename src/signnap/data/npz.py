@@ -94,12 +94,11 @@ class NpzArchive:
             found = ", ".join(sorted(name.removesuffix(".npy") for name in self._zip.namelist())) or "nothing"
             raise self.fault(f"has no array {key!r}: found {found}")
         try:
-            dtype = self._check(key, kinds, ndim)
+            self._check(key, kinds, ndim)
             with self._zip.open(f"{key}.npy") as stream:
-                array = np.lib.format.read_array(stream, allow_pickle=False)
+                return np.lib.format.read_array(stream, allow_pickle=False)
         except _DAMAGE as error:
             raise self.fault(f"is damaged at {key!r}: {error}") from error
-        return array.astype(dtype.newbyteorder("="), copy=False)
 
     def kind(self, key: str) -> str:
         """Which kind of data an array holds, by numpy's letter ("O": pickled objects)."""
@@ -120,7 +119,7 @@ class NpzArchive:
             shape, _, dtype = readers[version](stream)
             return shape, dtype, stream.tell()
 
-    def _check(self, key: str, kinds: str, ndim: int) -> np.dtype:
+    def _check(self, key: str, kinds: str, ndim: int) -> None:
         shape, dtype, start = self._header(key)
         if dtype.hasobject:
             raise self.fault(
@@ -132,7 +131,6 @@ class NpzArchive:
         present = self._zip.getinfo(f"{key}.npy").file_size - start
         if dtype.itemsize == 0 or min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != present:
             raise self.fault(f"is damaged at {key!r}: {present:,} bytes are no {dtype} of shape {shape}")
-        return dtype
 
 
 def graph_parts(archive: NpzArchive, name: str) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from ..errors import SignnapError
 from ..graph import Graph, SparseFeatures
+from ..graph.kernels import csr
 from .assemble import assemble
-from .columns import encode, to_ids
+from .columns import first_repeat, to_ids
 from .nodes import describe_nodes
 from .tables import LABEL_NAMES, Table
 
@@ -44,7 +45,7 @@ def to_pyg(graph: Graph) -> Any:
 
     x = graph.x
     if isinstance(x, SparseFeatures):
-        x = torch.sparse_csr_tensor(x.indptr.long(), x.indices.long(), x.values, x.shape)
+        x = csr(x.indptr.long(), x.indices.long(), x.values, x.shape)
     fields = {} if graph.y is None else {"y": graph.y}
     for part, nodes in (graph.given_split or {}).items():
         fields[f"{part}_mask"] = torch.zeros(graph.num_nodes, dtype=torch.bool).index_fill_(0, nodes, True)
@@ -132,10 +133,10 @@ def _networkx_ids(nodes: list[Any]) -> np.ndarray:
     import pyarrow as pa
 
     text = pa.array([str(node) for node in nodes], pa.large_string())
-    codes, names = encode(text)
-    if len(names) < len(nodes):
-        twice = names[int(np.bincount(codes).argmax())].as_py()
-        raise SignnapError(f"two nodes of the NetworkX graph are both written {twice!r}: expected different ids")
+    again = first_repeat(text)
+    if again is not None:
+        written = text[again].as_py()
+        raise SignnapError(f"two nodes of the NetworkX graph are both written {written!r}: expected different ids")
     return to_ids(text)
 
 

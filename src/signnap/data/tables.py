@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -13,14 +14,16 @@ from typing import Any
 from ..errors import SignnapError, unknown_name
 from .delimited import Cells, read_delimited
 
+log = logging.getLogger("signnap")
+
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
 _ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node1", "node2"))
 ID_NAMES = ("id", "node", "node_id", "name")
 LABEL_NAMES = ("label", "class", "y", "target")
 #: How data frames write an index that has no name: never meant as data.
-_NAMELESS = ("", "__index_level_0__")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NAMELESS = ("", "__index_level_0__", "Unnamed: 0")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 #: 16 GiB of 32-bit numbers: a few compressed kilobytes can claim any size.
 _MAX_CELLS = 2**32
 _NAMES_SHOWN = 30
@@ -91,7 +94,7 @@ def check_file(path: str | Path) -> None:
 def endpoint_columns(table: Table, source: str | None, target: str | None) -> tuple[str, str]:
     """Choose the two columns of an edge list: as told, else by common names, else the first two."""
     if len(table.names) < 2:
-        raise SignnapError(f"{table.title} has one column: expected two, the endpoints of each edge")
+        raise SignnapError(f"{table.title} has one column: expected two for the endpoints, a delimiter between")
     pairs = [(table.first_of([one]), table.first_of([other])) for one, other in _ENDPOINT_NAMES]
     named = sorted(table.names, key=lambda name: name in table.nameless)
     defaults = [pair for pair in pairs if None not in pair]
@@ -115,28 +118,31 @@ def is_number(cell: str) -> bool:
 
 def _with_header(cells: Cells, header: Sequence[Sequence[str]], keys: int) -> Table:
     first = cells.first_row()
-    skip = int(_is_header(first, cells.columns[:keys], header))
+    skip = int(_is_header(cells, first, header, keys))
     numbered = [f"column {i + 1}" for i in range(len(first))]
     names = [name or number for name, number in zip(first, numbered, strict=True)] if skip else numbered
+    nameless = [name for name, cell in zip(names, first, strict=True) if skip and cell in _NAMELESS]
     return Table(
         title=str(cells.path),
         names=tuple(names),
         columns=[column.slice(skip) for column in cells.columns],
         place=lambda row: f"{cells.path}, line {cells.line(row + skip)}",
-        nameless=frozenset(numbered[i] for i in range(len(first)) if skip and not first[i]),
+        nameless=frozenset(nameless),
     )
 
 
-def _is_header(first: list[str], columns: Sequence[Any], header: Sequence[Sequence[str]]) -> bool:
+def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], keys: int) -> bool:
     import pyarrow.compute as pc
 
     lowered = {name.lower() for name in first}
     if any(lowered.issuperset(group) for group in header):
         return True
-    keys = [cell for cell in first[: len(columns)] if cell]
-    if any(is_number(cell) for cell in keys):
+    named = [cell for cell in first[:keys] if cell]
+    below = [column.slice(1) for column in cells.columns[:keys]]
+    if any(is_number(cell) or any(pc.any(pc.equal(column, cell)).as_py() for column in below) for cell in named):
         return False
-    return not any(pc.any(pc.equal(column.slice(1), cell)).as_py() for column in columns for cell in keys)
+    log.info("%s: took the first row for its header: %s", cells.path, ", ".join(first[:5]))
+    return True
 
 
 def _read_parquet(path: Path) -> Table:

@@ -60,15 +60,15 @@ class GCNStack(Encoder):
     def _from_first(self, products: tuple[Tensor, Tensor], view: View) -> Tensor:
         first, *rest = self.convolutions
         h = first.propagate(products, view)
-        for depth, convolution in enumerate(rest, start=1):
-            h = dropout(torch.relu(h), self.dropout, self.training)
-            if depth > 1:
-                h = self._joined(h, before)
-            before = h
-            h = convolution.propagate(convolution.products(h), view)
+        handed_on = None
+        for convolution in rest:
+            handed_on = self._joined(dropout(torch.relu(h), self.dropout, self.training), handed_on)
+            h = convolution.propagate(convolution.products(handed_on), view)
         return h
 
-    def _joined(self, h: Tensor, before: Tensor) -> Tensor:
+    def _joined(self, h: Tensor, before: Tensor | None) -> Tensor:
+        if before is None:
+            return h
         if self.join == "residual":
             return h + before
         return torch.cat([h, before], dim=1) if self.join == "dense" else h

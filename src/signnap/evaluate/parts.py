@@ -40,7 +40,7 @@ def labelled_parts(embeddings: Embeddings, y: Tensor | None, train: Tensor, val:
         raise SignnapError(f"there are {embeddings.shape[0]} embeddings for {len(y)} labels: expected one each")
     named = {"training": train, "validation": val, "test": test}
     parts = [_part(name, embeddings, y, nodes) for name, nodes in named.items()]
-    return Parts(*parts, classes=int(y.max()) + 1)
+    return Parts(parts[0], parts[1], parts[2], classes=int(y.max()) + 1)
 
 
 def take_rows(x: Embeddings, nodes: Tensor) -> Embeddings:

@@ -42,7 +42,7 @@ class SparseFeatures:
         matrix.eliminate_zeros()
         order = sp.csr_matrix((np.arange(matrix.nnz, dtype=np.int64), matrix.indices, matrix.indptr), matrix.shape)
         flipped = order.T.tocsr()
-        int32 = lambda array: torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32))  # noqa: E731
+        int32 = lambda array: torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32))
         return SparseFeatures(
             indptr=int32(matrix.indptr),
             indices=int32(matrix.indices),

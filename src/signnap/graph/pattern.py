@@ -50,7 +50,7 @@ class Pattern:
         mirror = order.T.tocsr()
         mirror.sort_indices()
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        as_int32 = lambda array: torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32))  # noqa: E731
+        as_int32 = lambda array: torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32))
         return Pattern(
             indptr=as_int32(matrix.indptr),
             indices=as_int32(matrix.indices),

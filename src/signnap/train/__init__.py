@@ -1,0 +1,1 @@
+"""Training: the one loop, its checkpoints, and what it watches."""

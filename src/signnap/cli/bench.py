@@ -1,0 +1,36 @@
+"""``signnap bench``: how much faster and smaller than the obvious formulations, measured in one run."""
+
+from __future__ import annotations
+
+import typer
+
+from .options import Json
+from .output import emit
+
+bench = typer.Typer(
+    help="Measure speed and memory against slow twins that ship with the program.", no_args_is_help=True
+)
+
+
+@bench.command()
+def speed(as_json: Json = False) -> None:
+    """Ratios of time: a training step and a propagation against their obvious formulations."""
+    from ..bench.speed import measure_speed
+
+    result = measure_speed()
+    rows = [
+        (name, f"{result['ratios'][name]:.1f} ×", f"{result['milliseconds'][ours]:.1f} ms", f"{result['milliseconds'][twin]:.0f} ms", what)
+        for name, (ours, twin, what) in result["compared"].items()
+    ]  # fmt: skip
+    title = f"{result['threads']} threads, torch {result['torch']}; times are noisy, ratios were measured side by side"
+    emit(result, as_json, (title, ("ratio", "faster", "ours", "twin", "measured on"), rows))
+
+
+@bench.command()
+def memory(as_json: Json = False) -> None:
+    """Peak memory of a pubmed training step above the loaded graph."""
+    from ..bench.memory import measure_memory
+
+    result = measure_memory()
+    rows = [(name, f"{value:,.0f} MB") for name, value in result.items() if name.endswith("_mb")]
+    emit(result, as_json, ("Memory of one training step on pubmed", ("what", "memory"), rows))

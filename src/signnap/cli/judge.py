@@ -1,0 +1,89 @@
+"""Commands that judge: evaluate and analyze."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import GraphArgument, IdColumn, Json, LabelColumn, Nodes, open_graph
+from .output import emit, plus_minus
+
+
+def evaluate(
+    subjects: Annotated[
+        list[Path], typer.Argument(metavar="RUN|FILE...", help="Run folders (one per encoder seed) or embedding files.")
+    ],
+    graph: GraphArgument,
+    nodes: Nodes = None,
+    id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    split: Annotated[
+        str, typer.Option(help="paper, public, per-class:20:30, random:0.1:0.1 or inductive:….")
+    ] = "paper",
+    probe: Annotated[str, typer.Option(help="linear, linear-plain (no logit dropout) or logistic.")] = "linear",
+    seeds: Annotated[int, typer.Option(min=1, help="Probe seeds.")] = 5,
+    dropped_probe: Annotated[
+        bool, typer.Option("--dropped-probe", help="Train the probe on dropped graphs (the paper: sage and gat).")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Judge embeddings by a linear classifier, beside raw features and an untrained encoder."""
+    loaded = open_graph(graph, nodes, id_column, label_column)
+    from ..experiments.judge import judge
+
+    opened = [_open_subject(path, loaded, dropped_probe) for path in subjects]
+    result = judge(opened, loaded, split=split, probe=probe, seeds=seeds, dropped=dropped_probe)
+    named = {", ".join(map(str, subjects)): result, **result["baselines"]}
+    rows = [(name, plus_minus(r["accuracy"]), r["protocol"]) for name, r in named.items()]
+    title = f"Accuracy in % on {loaded.name}, split {result['split']}, probe {probe}"
+    emit(result, as_json, (title, ("embeddings", "accuracy", "mean ± std over"), rows))
+
+
+def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
+    """A run folder gives a model, a file gives its rows in the graph's order."""
+    import torch
+
+    from ..data import align, read_embeddings
+    from ..errors import SignnapError
+    from ..methods.signnap import SIGNNAP
+
+    if path.is_dir():
+        return SIGNNAP.load(path)
+    if dropped:
+        raise SignnapError(f"--dropped-probe embeds the graph anew and so needs run folders, but {path} is not one")
+    embeddings, ids = read_embeddings(path)
+    return torch.from_numpy(align(embeddings, ids, graph))
+
+
+def analyze(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
+    graph: GraphArgument,
+    nodes: Nodes = None,
+    id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    drop_edge: Annotated[float, typer.Option(help="Share of edges dropped in each copy.")] = 0.3,
+    copies: Annotated[int, typer.Option(min=2, help="Dropped copies to compare.")] = 10,
+    split: Annotated[str | None, typer.Option(help="Measure stability on this split's test nodes only.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the dropped copies.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure how stable, smooth and identifiable the embeddings are."""
+    from ..methods.signnap import SIGNNAP
+
+    model = SIGNNAP.load(run)
+    loaded = open_graph(graph, nodes, id_column, label_column)
+    from ..data import make_split
+    from ..experiments.properties import properties
+
+    chosen = None if split is None else make_split(loaded, split).test
+    result = properties(model, loaded, drop_edge=drop_edge, copies=copies, seed=seed, nodes=chosen)
+    rows = [
+        (name, key, f"{value:.4f}")
+        for name, numbers in result.items()
+        for key, value in numbers.items()
+        if isinstance(value, float)
+    ]
+    title = f"{run} on {loaded.name}: {copies} copies, {drop_edge:.0%} of edges dropped in each"
+    emit(result, as_json, (title, ("property", "measure", "value"), rows))

@@ -1,0 +1,48 @@
+"""Commands to look around: demo and datasets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Json
+from .output import emit
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the files the demo leaves.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="Seed of graph and model.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Tell the whole story on the embedded graph, in under a minute on two cores."""
+    from ..experiments.demo import run_demo
+
+    result = run_demo(out, seed)
+    columns = ("method", "accuracy", "accuracy, 30 % of edges gone", "stability, 30 % of edges gone")
+    rows = [
+        (row["method"], f"{row['accuracy']:.1f} %", f"{row['accuracy_perturbed']:.1f} %", row["stability_text"])
+        for row in result["rows"]
+    ]
+    emit(result, as_json, (result["title"], columns, rows))
+    if not as_json:
+        print(result["reading"])
+        print("\n".join(f"{what:12s} {where}" for what, where in result["files"].items()))
+        print(f"{result['seconds']:.0f} seconds")
+
+
+def datasets(as_json: Json = False) -> None:
+    """List the public graphs that load by name, with their facts."""
+    from ..data.catalog import DATASETS
+
+    facts = [
+        {
+            "name": name, "nodes": d.nodes, "edges": d.edges, "features": d.features, "classes": d.classes,
+            "setting": d.setting,
+        }
+        for name, d in DATASETS.items()
+    ]  # fmt: skip
+    columns = ("name", "nodes", "edges", "features", "classes", "setting")
+    rows = [[f"{value:,}" if isinstance(value, int) else str(value) for value in fact.values()] for fact in facts]
+    emit({"datasets": facts}, as_json, ("Public graphs (also: synthetic, generated)", columns, rows))

@@ -1,0 +1,47 @@
+"""What goes to stdout (results) and to stderr (everything else)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def emit(result: dict[str, Any], as_json: bool, *tables: tuple[str, Sequence[str], Iterable[Sequence[str]]]) -> None:
+    """Print one JSON object, or tables of (title, column names, rows)."""
+    if as_json:
+        print(json.dumps(result))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    for title, columns, rows in tables:
+        table = Table(title=title, title_justify="left", title_style="bold")
+        for number, column in enumerate(columns):
+            table.add_column(column, justify="left" if number == 0 else "right")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+
+
+def say(words: str) -> None:
+    """Tell the user something that is not the result."""
+    print(words, file=sys.stderr)
+
+
+def show_notes() -> None:
+    """Let the library's notes (edges repaired, columns ignored, features made up) appear on stderr."""
+    logger = logging.getLogger("signnap")
+    if not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("note: %(message)s"))
+        logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+
+
+def plus_minus(summary: dict[str, float]) -> str:
+    """Write a mean and its spread."""
+    return f"{summary['mean']:.2f} ± {summary['std']:.2f}"

@@ -1,0 +1,68 @@
+"""Settings as frozen dataclasses, and their way in and out of TOML: an unknown key is an error, never ignored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from .errors import SignnapError, unknown_name
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+T = TypeVar("T")
+
+
+def build(kind: type[T], values: Mapping[str, Any], origin: str = "the settings") -> T:
+    """Make a settings dataclass from plain values, checking every name and type.
+
+    >>> from signnap.methods.settings import Settings
+    >>> build(Settings, {"dims": 64})
+    Traceback (most recent call last):
+    ...
+    signnap.errors.SignnapError: the settings: unknown setting 'dims', did you mean 'dim'? ...
+    """
+    types = get_type_hints(kind)
+    for name in values:
+        if name not in types:
+            raise SignnapError(f"{origin}: {unknown_name('setting', name, types)}")
+    checked = {name: _checked(name, value, types[name], origin) for name, value in values.items()}
+    missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in checked]  # type: ignore[arg-type]
+    if missing:
+        raise SignnapError(f"{origin}: missing setting {missing[0]!r}")
+    return kind(**checked)
+
+
+def _checked(name: str, value: Any, expected: type, origin: str) -> Any:
+    if expected is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
+        raise SignnapError(f"{origin}: {name} is {value!r}: expected {expected.__name__}")
+    return value
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Read a TOML file, or say in one sentence what is wrong with it."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SignnapError(f"cannot read {path}: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SignnapError(f"{path} is not a TOML file: {error}") from error
+
+
+def to_toml(settings: Any) -> str:
+    """Write a flat settings dataclass as TOML (JSON spells strings, numbers and booleans the same way)."""
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in asdict(settings).items())
+
+
+def settings_hash(settings: Any) -> str:
+    """A short hash by which result rows name their settings."""
+    return hashlib.sha256(to_toml(settings).encode()).hexdigest()[:12]

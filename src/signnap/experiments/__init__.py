@@ -1,0 +1,1 @@
+"""Models, graphs and judges brought together."""

@@ -1,0 +1,105 @@
+"""Judge trained models, or anybody's embeddings, on a labelled graph, always beside the two trivial baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import rng
+from ..data import Split, make_split
+from ..evaluate import Score, score
+from ..graph import Graph, row_normalized
+from ..methods.settings import probe_weight_decay
+from ..methods.signnap import SIGNNAP
+from ..perturb import DropEdge
+
+
+def judge(
+    subjects: Sequence[SIGNNAP | Tensor],
+    graph: Graph,
+    *,
+    split: str = "paper",
+    probe: str = "linear",
+    seeds: int = 5,
+    dropped: bool = False,
+) -> dict[str, Any]:
+    """Score the subjects (one per encoder seed), raw features and an untrained encoder on one split.
+
+    ``dropped`` trains the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6).
+    """
+    parts = make_split(graph, split)
+    options: dict[str, Any] = {
+        "probe": probe,
+        "seeds": range(seeds),
+        "weight_decay": probe_weight_decay(graph.name),
+    }
+    nodes = (graph.y, parts.train, parts.val, parts.test)
+    models = [subject for subject in subjects if isinstance(subject, SIGNNAP)]
+    resample = [_redrawn(model, graph, parts) for model in models] if dropped else None
+    main = score([_embedded(subject, graph, parts) for subject in subjects], *nodes, resample=resample, **options)
+    untrained = [
+        _blank(subject, number).untrained(graph, seed) for number, (subject, seed) in enumerate(_seeded(subjects))
+    ]
+    baselines = {
+        "raw features": score([row_normalized(graph.x)], *nodes, **options),
+        "untrained encoder": score([_embedded(model, graph, parts) for model in untrained], *nodes, **options),
+    }
+    return {
+        "graph": graph.name,
+        "split": parts.name,
+        **_public(main),
+        "baselines": {name: _public(result) for name, result in baselines.items()},
+    }
+
+
+def _public(result: Score) -> dict[str, Any]:
+    summary = {"mean": result.accuracy.mean, "std": result.accuracy.std}
+    return {
+        "accuracy": summary,
+        "val_accuracy": {"mean": result.val_accuracy.mean, "std": result.val_accuracy.std},
+        "protocol": result.protocol,
+        "probe": result.probe,
+        "encoder_seeds": result.encoder_seeds,
+        "probe_seeds": result.probe_seeds,
+        "runs": result.runs,
+    }
+
+
+def _seeded(subjects: Sequence[SIGNNAP | Tensor]) -> list[tuple[SIGNNAP | Tensor, int]]:
+    """Untrained twins need as many different seeds as there are subjects."""
+    return [(s, s.settings_.seed if isinstance(s, SIGNNAP) else i) for i, s in enumerate(subjects)]
+
+
+def _blank(subject: SIGNNAP | Tensor, number: int) -> SIGNNAP:
+    """The model whose untrained twin stands beside a subject: its own, or for a bare array a GCN of that width."""
+    return subject if isinstance(subject, SIGNNAP) else SIGNNAP(dim=subject.shape[1], seed=number)
+
+
+def _embedded(subject: SIGNNAP | Tensor, graph: Graph, parts: Split) -> Tensor:
+    """Rows for the probe. In the inductive setting training rows come from the training subgraph (spec §1)."""
+    if isinstance(subject, Tensor):
+        return subject
+    z = subject.embed_view(subject.view(graph))
+    if parts.inductive:
+        z[parts.train] = subject.embed_view(subject.view(parts.training_graph(graph)))
+    return z
+
+
+def _redrawn(model: SIGNNAP, graph: Graph, parts: Split) -> Callable[[], Tensor]:
+    """Fresh embeddings of a freshly dropped graph at every call."""
+    seen = parts.training_graph(graph)
+    view, source = model.view(seen), rng.generator(model.settings_.seed, "probe views")
+    drop = DropEdge(model.settings_.drop_edge, model.settings_.drop_law)
+
+    def draw() -> Tensor:
+        z = model.embed_view(drop(view, source))
+        if not parts.inductive:
+            return z
+        whole = torch.zeros(graph.num_nodes, z.shape[1])
+        whole[parts.train] = z
+        return whole
+
+    return draw

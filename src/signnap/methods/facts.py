@@ -1,0 +1,83 @@
+"""What a run records about itself, and what must agree before it is continued."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from typing import Any
+
+import torch
+
+from .. import __version__
+from ..errors import SignnapError
+from ..graph import Graph
+from ..storage import write_text
+from ..train.checkpoint import RunFolder
+from ..train.session import Outcome
+
+
+def choose_device(name: str) -> torch.device:
+    """Turn auto, cpu or cuda into a device that is there."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise SignnapError(f"device is {name!r}: expected auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise SignnapError("device is cuda, but torch finds no CUDA device here: use --device cpu")
+    return torch.device(name)
+
+
+def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:
+    """Versions, device and graph of a run and, once it is over, how it ended."""
+    facts: dict[str, Any] = {
+        "signnap": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "device": str(graph.pattern.device),
+        "threads": torch.get_num_threads(),
+        "graph": graph.name,
+        "fingerprint": graph.fingerprint(),
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "num_features": graph.num_features,
+        "feature_names": list(graph.feature_names),
+        "finished": outcome is not None,
+    }
+    if outcome is not None:
+        facts |= {
+            "iterations": outcome.iteration,
+            "seconds": round(outcome.seconds, 3),
+            "peak_memory_mb": round(peak_memory_mb(), 1),
+            **outcome.numbers,
+        }
+    return facts
+
+
+def peak_memory_mb() -> float:
+    """The most memory this process has held, in MB."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+
+
+def check_resumable(folder: RunFolder, settings: str, facts: dict[str, Any], resume: bool) -> None:
+    """Start a fresh folder, or make sure that an existing run is the one to continue."""
+    if not folder.exists():
+        if resume:
+            raise SignnapError(f"{folder.path} holds no run to resume: it has no {folder.config.name}")
+        write_text(folder.config, settings)
+        return
+    if not resume:
+        raise SignnapError(f"{folder.path} already holds a run: give --resume to continue it, or another --out")
+    before = dict(line.split(" = ", 1) for line in folder.config.read_text(encoding="utf-8").splitlines())
+    for line in settings.splitlines():
+        name, value = line.split(" = ", 1)
+        if name != "iterations" and before.get(name) != value:
+            raise SignnapError(
+                f"{folder.path} was trained with {name} = {before.get(name)}, not {value}: cannot resume"
+            )
+    known = folder.read_facts()["fingerprint"] if folder.facts.exists() else facts["fingerprint"]
+    if known != facts["fingerprint"]:
+        raise SignnapError(f"{folder.path} was trained on another graph than {facts['graph']}: cannot resume")
+    write_text(folder.config, settings)

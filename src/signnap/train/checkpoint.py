@@ -1,0 +1,134 @@
+"""A run folder: settings, metrics, weights, state. Every file in it is whole at every moment.
+
+``state.pt`` alone decides where a resumed run continues; ``metrics.jsonl`` is cut back to it. So a process may be
+killed between any two writes and the resumed run still equals one that was never killed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import SignnapError
+from ..storage import cannot_write, replacing, write_text
+
+
+class RunFolder:
+    """Reads and writes the files of one run."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config, self.metrics = self.path / "config.toml", self.path / "metrics.jsonl"
+        self.model, self.state, self.facts = (
+            self.path / "model.safetensors",
+            self.path / "state.pt",
+            self.path / "run.json",
+        )
+
+    def exists(self) -> bool:
+        return self.config.exists()
+
+    def expect(self) -> None:
+        """Raise unless this is the folder of a run that has something to load."""
+        if not self.path.is_dir():
+            raise SignnapError(f"{self.path} is not a run folder: no such folder")
+        for file in (self.config, self.model):
+            if not file.exists():
+                raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}")
+
+    def save_state(self, state: dict[str, Any], weights: dict[str, Tensor]) -> None:
+        """Write the state to resume from, then the weights to embed with."""
+        with replacing(self.state) as temporary:
+            _as_oserror(torch.save, state, temporary)
+        self._save_weights(weights)
+
+    def _save_weights(self, weights: dict[str, Tensor]) -> None:
+        from safetensors.torch import save_file
+
+        with replacing(self.model) as temporary:
+            _as_oserror(save_file, {name: tensor.contiguous() for name, tensor in weights.items()}, temporary)
+
+    def load_state(self) -> dict[str, Any]:
+        """Read ``state.pt`` as data: nothing in it can run."""
+        try:
+            state = torch.load(self.state, map_location="cpu", weights_only=True)
+        except Exception as error:
+            raise SignnapError(
+                f"{self.state} is not a checkpoint of this program or is truncated ({_brief(error)})"
+            ) from error
+        if not isinstance(state, dict) or not {"iteration", "modules", "optimizer", "generators"} <= set(state):
+            raise SignnapError(
+                f"{self.state} is not a checkpoint of this program: it lacks the parts of a training state"
+            )
+        return state
+
+    def save_model(self, config: str, facts: dict[str, Any], weights: dict[str, Tensor]) -> None:
+        """Write what ``load`` needs and no training state: a model to hand on."""
+        self._save_weights(weights)
+        self.write_facts(facts)
+        write_text(self.config, config)
+
+    def load_into(self, module: nn.Module) -> None:
+        """Read the weights into a module of the same shape."""
+        from safetensors.torch import load_file
+
+        try:
+            weights = load_file(self.model)
+        except Exception as error:
+            raise SignnapError(f"{self.model} is not a safetensors file or is truncated ({_brief(error)})") from error
+        try:
+            module.load_state_dict(weights)
+        except RuntimeError as error:
+            raise SignnapError(f"{self.model} holds the weights of another encoder ({_brief(error)})") from error
+
+    def append_metrics(self, record: dict[str, Any]) -> None:
+        try:
+            with open(self.metrics, "a", encoding="utf-8") as log:
+                log.write(json.dumps(record) + "\n")
+        except OSError as error:
+            raise cannot_write(self.metrics, error) from error
+
+    def read_metrics(self) -> Iterator[dict[str, Any]]:
+        """Every whole record; a last line cut short by a kill is not one."""
+        if not self.metrics.exists():
+            return
+        for line in self.metrics.read_text(encoding="utf-8").splitlines():
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError:
+                return
+
+    def cut_metrics(self, iteration: int) -> None:
+        """Forget records past a checkpoint: the resumed run will write them again."""
+        kept = [record for record in self.read_metrics() if record["iteration"] <= iteration]
+        write_text(self.metrics, "".join(json.dumps(record) + "\n" for record in kept))
+
+    def write_facts(self, facts: dict[str, Any]) -> None:
+        write_text(self.facts, json.dumps(facts, indent=2) + "\n")
+
+    def read_facts(self) -> dict[str, Any]:
+        try:
+            return json.loads(self.facts.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise SignnapError(f"cannot read {self.facts}: {error.strerror or error}") from error
+        except ValueError as error:
+            raise SignnapError(f"{self.facts} is not JSON: {_brief(error)}") from error
+
+
+def _as_oserror(write: Any, content: Any, path: Path) -> None:
+    """Libraries wrap a full disk in exceptions of their own; turn those back into what they are."""
+    try:
+        write(content, path)
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(_brief(error)) from error
+
+
+def _brief(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]

@@ -1,0 +1,111 @@
+"""load_graph finds out what it was given."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch_geometric.data import Data
+
+from signnap.data import DATASETS, load_graph, write_npz
+from signnap.errors import SignnapError
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("edges.csv").write_text("a,b\nb,c\n")
+    Path("nodes.csv").write_text("id,age,label\nc,1,x\nb,2,y\na,3,x\n")
+    return tmp_path
+
+
+def sentence(source, **options):
+    with pytest.raises(SignnapError) as caught:
+        load_graph(source, **options)
+    return str(caught.value)
+
+
+def test_edge_lists_by_text_or_path():
+    assert load_graph("edges.csv").ids.tolist() == ["a", "b", "c"]
+    graph = load_graph(Path("edges.csv"), nodes=Path("nodes.csv"))
+    assert graph.ids.tolist() == ["c", "b", "a"]
+    assert graph.classes == ("x", "y")
+    graph = load_graph("edges.csv", nodes="nodes.csv", label_column="age", feature_columns=["label"])
+    assert graph.classes == ("1", "2", "3")
+    assert graph.feature_names == ("label=x", "label=y")
+
+
+def test_a_graph_is_returned_as_it_is(small_graph):
+    assert load_graph(small_graph) is small_graph
+
+
+def test_objects_of_other_libraries():
+    assert load_graph(Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0], [1]]))).num_edges == 1
+    assert load_graph(nx.path_graph(4)).num_edges == 3
+    assert load_graph(nx.karate_club_graph(), label_column="club").num_classes == 2
+    assert load_graph((sp.eye(3, k=1), np.eye(3))).num_edges == 2
+    assert load_graph([sp.eye(3, k=1), np.eye(3)]).num_edges == 2
+
+
+def test_npz_archives(small_graph):
+    write_npz("graph.npz", small_graph)
+    assert load_graph("graph.npz").fingerprint() == small_graph.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["synthetic", "demo"])
+def test_the_embedded_graph(name):
+    graph = load_graph(name)
+    assert graph.name == "synthetic"
+    assert graph.num_classes > 1
+
+
+def test_public_datasets_by_name(raw_data, monkeypatch):
+    monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
+    graph = load_graph("cora")
+    assert (graph.num_nodes, graph.num_edges) == (DATASETS["cora"].nodes, DATASETS["cora"].edges)
+
+
+def test_unknown_names_and_files():
+    message = sentence("pubmedd")
+    assert message.startswith("unknown dataset 'pubmedd', did you mean 'pubmed'? Known: ")
+    assert message.endswith("(there is no file 'pubmedd' either)")
+    assert "synthetic" in message
+    assert sentence("missing.csv") == "there is no file missing.csv"
+    assert sentence("missing.npz") == "there is no file missing.npz"
+    assert sentence("some/where") == "there is no file some/where"
+    assert sentence("a\0b").startswith("unknown dataset")
+    assert sentence("x" * 5000).startswith("unknown dataset")
+    os.mkdir("folder")
+    assert sentence("folder") == "folder is a directory: expected a file"
+    assert sentence(Path.cwd()).endswith("is a directory: expected a file")
+    Path("edges.dat").write_text("1 2")
+    assert sentence("edges.dat") == "edges.dat ends in '.dat': expected one of .csv, .tsv, .txt, .parquet, .npz"
+
+
+def test_what_is_no_graph(small_graph):
+    assert sentence(3).startswith("cannot read a graph from a int: expected a name, a path")
+    assert sentence((1, 2, 3)).startswith("cannot read a graph from a tuple")
+    assert sentence((np.eye(2), np.eye(2))).startswith("the adjacency is a ndarray")
+
+
+def test_options_of_tables_are_refused_elsewhere(small_graph):
+    assert sentence("pubmed", nodes="nodes.csv") == (
+        "nodes only goes with an edge list in .csv, .tsv, .txt, .parquet, not with pubmed"
+    )
+    assert sentence(small_graph, label_column="x").startswith("label_column only goes with an edge list")
+    assert sentence(nx.path_graph(2), id_column="x").endswith("not with a Graph")
+
+
+def test_importing_the_room_loads_no_heavy_library():
+    code = "import sys; from signnap.data import load_graph; load_graph('edges.csv'); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "signnap.data.load" in loaded
+    assert not {"sklearn", "networkx", "torch_geometric", "rich"} & set(loaded)
+    code = "import sys; from signnap.data import DATASETS; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "numpy", "pyarrow"} & set(loaded)

@@ -1,0 +1,251 @@
+"""Graphs in numpy archives: what is understood, and what is refused in one sentence."""
+
+import io
+import os
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from signnap.data import npz
+from signnap.data.csr import checked_csr
+from signnap.data.npz import read_npz, write_npz
+from signnap.data.structure import COLUMNS, structural_features
+from signnap.errors import SignnapError
+from signnap.graph import SparseFeatures, as_dense
+
+NODES = 6
+EDGES = [(0, 1), (1, 2), (3, 1), (4, 4)]  # node 5 is isolated
+
+
+def parts(prefix, matrix):
+    names = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": matrix.shape}
+    return {f"{prefix}_{name}": np.array(value) for name, value in names.items()}
+
+
+def arrays():
+    """A small archive in the layout of the gnn-benchmark files."""
+    rows, columns = zip(*EDGES, strict=True)
+    adjacency = sp.csr_matrix((np.ones(len(EDGES), np.float32), (rows, columns)), shape=(NODES, NODES))
+    features = sp.csr_matrix(np.diag(np.arange(1.0, NODES + 1)))
+    labels, names = np.array([0, 1, 2, 0, 1, -1]), np.array(["a", "b", "c"])
+    return {**parts("adj", adjacency), **parts("attr", features), "labels": labels, "class_names": names}
+
+
+def saved(folder, content):
+    path = folder / "toy.npz"
+    np.savez_compressed(path, **content)
+    return path
+
+
+def test_sparse_archive(tmp_path):
+    graph = read_npz(saved(tmp_path, arrays()))
+    assert (graph.name, graph.num_nodes, graph.num_edges, graph.num_classes) == ("toy", NODES, 3, 3)
+    assert graph.classes == ("a", "b", "c")
+    assert graph.y.tolist() == [0, 1, 2, 0, 1, -1]
+    assert torch.equal(as_dense(graph.x), torch.diag(torch.arange(1.0, NODES + 1)))
+    assert (graph.report.self_loops, graph.report.one_directional, graph.report.isolated) == (1, 3, 2)
+    assert read_npz(tmp_path / "toy.npz", name="mine").name == "mine"
+
+
+def test_dense_archive_of_foreign_byte_order_gives_the_same_graph(tmp_path):
+    content = arrays()
+    sparse = read_npz(saved(tmp_path, content))
+    for prefix in ("adj", "attr"):
+        pieces = [content.pop(f"{prefix}_{part}") for part in ("data", "indices", "indptr", "shape")]
+        matrix = sp.csr_matrix(tuple(pieces[:3]), shape=pieces[3]).toarray()
+        content[f"{prefix}_matrix"] = matrix.astype(">f8")
+    content["labels"] = content["labels"].astype(">i2")
+    dense = read_npz(saved(tmp_path, content))
+    assert dense.fingerprint() == sparse.fingerprint()
+    assert torch.equal(dense.y, sparse.y)
+
+
+def test_stored_zeros_are_no_edges(tmp_path):
+    content = arrays()
+    content["adj_data"][0] = 0
+    assert read_npz(saved(tmp_path, content)).num_edges == 2
+
+
+def test_labels_and_names_are_optional(tmp_path):
+    content = arrays()
+    del content["labels"]
+    graph = read_npz(saved(tmp_path, content))
+    assert graph.y is None
+    assert graph.classes == ()
+
+
+@pytest.mark.parametrize("names", [np.array(["a", 7], dtype=object), np.arange(3)])
+def test_names_that_are_not_plain_text_are_left_alone(tmp_path, names):
+    assert read_npz(saved(tmp_path, arrays() | {"class_names": names})).classes == ()
+
+
+def test_without_attributes_features_are_structural(tmp_path):
+    content = {key: value for key, value in arrays().items() if not key.startswith("attr")}
+    graph = read_npz(saved(tmp_path, content))
+    expected, _ = structural_features(*np.array(EDGES).T, NODES)
+    assert torch.equal(as_dense(graph.x), torch.from_numpy(expected))
+    assert graph.feature_names == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("labels", np.array([0, 1, None, 0, 1, 1]), "pickled objects in 'labels', which are never loaded"),
+        ("attr_data", np.array([{}] * NODES), "pickled objects in 'attr_data', which are never loaded"),
+        ("labels", np.array([0, 1, 2]), "has 3 labels for 6 nodes"),
+        ("labels", np.array([0, 1, 2, 0, 99, 0]), "label 99 at node 4"),
+        ("labels", np.array([0, 1, -2, 0, 1, 0]), "label -2 at node 2"),
+        ("labels", np.array([0.5] * NODES), "expected whole numbers, 1-dimensional"),
+        ("labels", np.eye(NODES, dtype=int), "expected whole numbers, 1-dimensional"),
+        ("class_names", np.array(["a"]), "1 class names, but label 2 occurs"),
+        ("adj_indices", np.array([1, 2, 6, 4]), "row 3 has column index 6, expected 0 to 5"),
+        ("adj_indices", np.array([1, -2, 1, 4]), "row 1 has column index -2, expected 0 to 5"),
+        ("adj_indices", np.array([1, 2, 1]), "3 indices for 4 values"),
+        ("adj_indptr", np.array([0, 1, 2, 2, 3, 4]), "6 entries for 6 rows"),
+        ("adj_indptr", np.array([0, 3, 2, 2, 3, 4, 4]), "does not rise from 0 to 4"),
+        ("adj_indptr", np.array([0, 1, 2, 2, 3, 4, 9]), "does not rise from 0 to 4"),
+        ("adj_data", np.array([1, np.nan, 1, 1]), "weight is not a finite number"),
+        ("adj_shape", np.array([NODES, NODES + 1]), "expected a square"),
+        ("adj_shape", np.array([NODES]), "the shape is [6]"),
+        ("attr_shape", np.array([NODES, 10**12]), "at most 16,777,216 columns"),
+        ("attr_shape", np.array([-1, NODES]), "the shape is [-1, 6]"),
+        ("attr_data", np.array([1, 2, np.inf, 4, 5, 6]), "feature of node 2, column 2 is inf"),
+        ("attr_data", np.array([1, 2, 1e300, 4, 5, 6]), "feature of node 2, column 2 is inf"),
+        ("attr_data", np.array(list("abcdef")), "expected numbers, 1-dimensional"),
+        ("attr_matrix", np.ones((NODES + 1, 2)), "7 rows for 6 nodes"),
+        ("attr_matrix", np.ones(NODES), "expected numbers, 2-dimensional"),
+    ],
+)
+def test_fault_is_one_sentence_with_the_file(tmp_path, key, value, sentence):
+    path = saved(tmp_path, arrays() | {key: value})
+    with pytest.raises(SignnapError) as caught:
+        read_npz(path)
+    assert sentence in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["adj_data", "adj_indptr", "attr_shape"])
+def test_missing_key(tmp_path, key):
+    content = arrays()
+    del content[key]
+    with pytest.raises(SignnapError, match=f"has no array '{key}': found .*labels"):
+        read_npz(saved(tmp_path, content))
+
+
+def test_empty_graph(tmp_path):
+    with pytest.raises(SignnapError, match="is empty"):
+        read_npz(saved(tmp_path, {"adj_matrix": np.zeros((0, 0)), "attr_matrix": np.zeros((0, 2))}))
+
+
+def test_not_an_archive(tmp_path):
+    path = tmp_path / "toy.npz"
+    with pytest.raises(SignnapError, match=r"cannot read .*toy\.npz: No such file"):
+        read_npz(path)
+    path.write_bytes(b"hello")
+    with pytest.raises(SignnapError, match="is not a numpy archive"):
+        read_npz(path)
+    whole = saved(tmp_path, arrays()).read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(SignnapError, match="is not a numpy archive"):
+        read_npz(path)
+
+
+def replaced_member(path, name, content):
+    """Rewrite an archive with other bytes under one name."""
+    with zipfile.ZipFile(path) as old:
+        members = {member: old.read(member) for member in old.namelist()}
+    with zipfile.ZipFile(path, "w") as new:
+        for member, body in (members | {name: content}).items():
+            new.writestr(member, body)
+
+
+def test_declared_shape_beyond_the_bytes_is_refused_before_allocation(tmp_path):
+    path = saved(tmp_path, arrays())
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (10**15,)})
+    replaced_member(path, "labels.npy", header.getvalue() + b"\0" * 48)
+    with pytest.raises(
+        SignnapError, match=r"damaged at 'labels': 48 bytes are no int64 of shape \(1000000000000000,\)"
+    ):
+        read_npz(path)
+
+
+def test_archive_that_unpacks_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz, "_MAX_BYTES", 1000)
+    with pytest.raises(SignnapError, match=r"unpacks to .* bytes, the limit is 1,000"):
+        read_npz(saved(tmp_path, arrays()))
+
+
+def test_pickle_under_a_number_header_is_not_run(tmp_path):
+    marker = tmp_path / "ran"
+
+    class Evil:
+        def __reduce__(self):
+            return os.system, (f"touch {marker}",)
+
+    path = saved(tmp_path, arrays() | {"labels": np.array([Evil()] * NODES)})
+    with pytest.raises(SignnapError, match="never loaded"):
+        read_npz(path)
+    assert not marker.exists()
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_damaged_archive_never_crashes(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("damaged")
+    path = folder / "toy.npz"
+    np.savez(path, **arrays())
+    body = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 5))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(body[: data.draw(st.integers(1, len(body)))] if data.draw(st.booleans()) else body)
+    try:
+        assert read_npz(path).num_nodes == NODES
+    except SignnapError as error:
+        assert str(path) in str(error)
+
+
+def test_written_graph_comes_back(tmp_path, small_graph):
+    write_npz(tmp_path / "a.npz", small_graph, extra=np.arange(3))
+    back = read_npz(tmp_path / "a.npz")
+    assert back.fingerprint() == small_graph.fingerprint()
+    assert torch.equal(back.y, small_graph.y)
+    assert isinstance(back.x, SparseFeatures) == isinstance(small_graph.x, SparseFeatures)
+    assert np.load(tmp_path / "a.npz", allow_pickle=False)["extra"].tolist() == [0, 1, 2]
+
+
+def test_csr_parts_are_joined_without_duplicates_and_zeros():
+    data, indices, indptr = np.array([1.0, 2.0, 0.0]), np.array([1, 1, 0]), np.array([0, 2, 3])
+    matrix = checked_csr(data, indices, indptr, (2, 2))
+    assert matrix.nnz == 1
+    assert matrix.toarray().tolist() == [[0, 3], [0, 0]]
+
+
+def slow_structure(edges, nodes):
+    """The structural columns again, node by node."""
+    neighbours = [{b for a, b in edges if a == n} | {a for a, b in edges if b == n} for n in range(nodes)]
+    logs = [np.log(1 + len(others - {n})) for n, others in enumerate(neighbours)]
+    rows, means = [], []
+    for n, others in enumerate(neighbours):
+        around = [logs[m] for m in others - {n}]
+        means.append(np.mean(around) if around else 0.0)
+        bucket = [0.0] * 16
+        bucket[int(len(around) + 1).bit_length() - 1] = 1.0
+        rows.append([*bucket, logs[n], means[n], np.std(around) if around else 0.0])
+    second = [np.mean([means[m] for m in others - {n}]) if others - {n} else 0.0 for n, others in enumerate(neighbours)]
+    return np.column_stack([rows, second])
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=30))
+def test_structural_features_against_a_slow_twin(edges):
+    source, target = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    features, words = structural_features(source, target, 10)
+    assert features.shape == (10, len(COLUMNS))
+    assert np.isfinite(features).all()
+    np.testing.assert_allclose(features, slow_structure(edges, 10), atol=1e-6)
+    assert "20 columns" in words

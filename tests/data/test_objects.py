@@ -1,0 +1,218 @@
+"""Graphs that come as objects of PyG, NetworkX and scipy."""
+
+import logging
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch_geometric.data import Data, HeteroData
+
+from signnap.data.objects import from_networkx, from_pyg, from_scipy, to_pyg
+from signnap.errors import SignnapError
+from signnap.graph import Graph, SparseFeatures, as_dense
+
+
+@pytest.fixture
+def notes(caplog):
+    caplog.set_level(logging.INFO, logger="signnap")
+    return caplog
+
+
+def small_data(**fields):
+    edge_index = torch.tensor([[0, 1, 3], [1, 2, 3]])
+    return Data(**({"x": torch.tensor([[1.0, 2], [3, 4], [5, 6], [7, 8]]), "edge_index": edge_index} | fields))
+
+
+# -- PyG -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_pyg_round_trip(small_graph, sparse):
+    x = torch.eye(40, 12) * 0.3 if sparse else torch.rand(40, 12)
+    graph = Graph.from_edges(*small_graph.pattern.edge_index(), x, y=small_graph.y)
+    split = {"train": torch.tensor([0, 5]), "val": torch.tensor([7]), "test": torch.tensor([1, 39])}
+    graph = Graph(graph.pattern, graph.x, graph.y, given_split=split)
+    data = to_pyg(graph)
+    assert data.x.layout == (torch.sparse_csr if sparse else torch.strided)
+    assert data.num_nodes == 40
+    assert data.edge_index.shape == (2, 2 * graph.num_edges)
+    assert data.validate()
+    back = from_pyg(data)
+    assert isinstance(back.x, SparseFeatures) == sparse
+    assert back.fingerprint() == graph.fingerprint()
+    assert back.y.tolist() == graph.y.tolist()
+    assert {part: nodes.tolist() for part, nodes in back.given_split.items()} == {
+        "train": [0, 5], "val": [7], "test": [1, 39],
+    }  # fmt: skip
+
+
+def test_pyg_edges_are_made_mutual_and_isolated_nodes_kept():
+    graph = from_pyg(small_data(y=torch.tensor([1, -1, -7, 0])))
+    assert (graph.num_nodes, graph.num_edges) == (4, 2)
+    assert (graph.report.self_loops, graph.report.one_directional, graph.report.isolated) == (1, 2, 1)
+    assert graph.y.tolist() == [1, -1, -1, 0]
+    assert graph.ids is None
+    assert as_dense(graph.x).tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+
+
+def test_pyg_without_features_gets_structural_ones(notes):
+    graph = from_pyg(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=3))
+    assert (graph.num_nodes, graph.y, graph.given_split) == (3, None, None)
+    assert len(graph.feature_names) == graph.num_features > 0
+    assert "no features given" in notes.text
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int64, torch.bool])
+def test_pyg_features_of_any_number_type(dtype):
+    graph = from_pyg(small_data(x=torch.tensor([[1, 0], [1, 1], [0, 1], [1, 1]]).to(dtype)))
+    assert as_dense(graph.x).tolist() == [[1, 0], [1, 1], [0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        (torch.tensor([[1], [0], [2], [1]]), [1, 0, 2, 1]),
+        (torch.tensor([1.0, 0.0, torch.nan, 2.0]), [1, 0, -1, 2]),
+        (torch.tensor([0.5, 1.0, 2.0, 1.0]), None),
+        (torch.tensor([3]), None),
+    ],
+)
+def test_pyg_labels_are_one_class_per_node_or_nothing(notes, y, expected):
+    graph = from_pyg(small_data(y=y))
+    assert (graph.y if graph.y is None else graph.y.tolist()) == expected
+    assert ("ignored y" in notes.text) == (expected is None)
+
+
+def test_pyg_masks_in_several_columns_are_ignored_with_a_note(notes):
+    masks = torch.ones(4, 3, dtype=torch.bool)
+    assert from_pyg(small_data(train_mask=masks, val_mask=masks, test_mask=masks)).given_split is None
+    assert "ignored the masks" in notes.text
+    assert from_pyg(small_data(train_mask=masks[:, 0])).given_split is None
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (HeteroData(), "the PyG HeteroData has no edge_index: expected a homogeneous Data"),
+        (Data(x=torch.ones(2, 2)), "the PyG Data has no edge_index"),
+        (small_data(edge_index=torch.ones(3, 2).long()), "the PyG edge_index is torch.int64 of shape (3, 2)"),
+        (small_data(edge_index=torch.ones(2, 2)), "the PyG edge_index is torch.float32 of shape (2, 2)"),
+        (small_data(edge_index=torch.tensor([[0], [4]])), "edge number 0 is (0, 4), but nodes are numbered 0 to 3"),
+        (Data(edge_index=torch.tensor([[0], [4]]), num_nodes=2), "edge number 0 is (0, 4)"),
+        (small_data(x=torch.ones(4)), "the features are float32 of shape (4,): expected numbers of shape"),
+        (small_data(x=torch.full((4, 1), torch.nan)), "the feature of node 0, column 0 is nan"),
+        (small_data(x=torch.ones(3, 2), num_nodes=4), "features have 3 rows for 4 nodes"),
+        (Data(edge_index=torch.zeros(2, 0).long(), num_nodes=0), "the graph is empty"),
+    ],
+)
+def test_a_bad_pyg_object_is_one_sentence(data, expected):
+    with pytest.raises(SignnapError) as caught:
+        from_pyg(data)
+    assert str(caught.value).startswith(expected)
+
+
+# -- NetworkX --------------------------------------------------------------------------------------------------------
+
+
+def test_karate_club(notes):
+    club = nx.karate_club_graph()
+    graph = from_networkx(club)
+    assert (graph.num_nodes, graph.num_edges, graph.y) == (34, 78, None)
+    assert graph.ids.tolist() == list(range(34))
+    assert graph.name == "Zachary's Karate Club"
+    assert "ignored node attributes that are not numbers: club" in notes.text
+    assert "no features given" in notes.text
+    degrees = dict(club.degree())
+    assert graph.pattern.degree.tolist() == [degrees[node] for node in club]
+    labelled = from_networkx(club, label_column="club")
+    assert labelled.classes == ("Mr. Hi", "Officer")
+    assert [labelled.classes[number] for number in labelled.y] == [club.nodes[node]["club"] for node in club]
+    asked = from_networkx(club, feature_columns=["club"])
+    assert asked.feature_names == ("club=Mr. Hi", "club=Officer")
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
+def test_networkx_graphs_of_every_kind(kind):
+    given = kind()
+    given.add_nodes_from(["lonely", "b", 3])
+    given.add_edges_from([("b", 3), (3, "b"), (3, 3)])
+    graph = from_networkx(given)
+    assert graph.ids.tolist() == ["lonely", "b", "3"]
+    assert (graph.num_edges, graph.report.isolated) == (1, 1)
+
+
+def test_networkx_numeric_attributes_are_features_and_label_the_label():
+    given = nx.path_graph(3)
+    for node in given:
+        given.nodes[node].update(age=node + 0.5, member=node > 0, note="text", label=["u", None, "v"][node])
+    graph = from_networkx(given)
+    assert graph.feature_names == ("age", "member")
+    assert as_dense(graph.x).tolist() == [[0.5, 0], [1.5, 1], [2.5, 1]]
+    assert graph.y.tolist() == [0, -1, 1]
+    assert graph.classes == ("u", "v")
+
+
+@pytest.mark.parametrize("wrap", [list, np.array, torch.tensor])
+def test_networkx_vectors_are_features(wrap):
+    given = nx.path_graph(3)
+    for node in given:
+        given.nodes[node].update(x=wrap([node, 1.0]), y=node % 2, age=5, pos=(0, node))
+    graph = from_networkx(given)
+    assert graph.feature_names == ("x0", "x1")
+    assert as_dense(graph.x).tolist() == [[0, 1], [1, 1], [2, 1]]
+    assert graph.y.tolist() == [0, 1, 0]
+    assert from_networkx(given, feature_columns=["age", "pos"]).feature_names == ("age", "pos0", "pos1")
+
+
+def test_networkx_nodes_may_be_anything_that_prints_differently():
+    assert from_networkx(nx.grid_2d_graph(2, 1)).ids.tolist() == ["(0, 0)", "(1, 0)"]
+    assert from_networkx(nx.relabel_nodes(nx.path_graph(2), {0: "10", 1: "9"})).ids.tolist() == [10, 9]
+    with pytest.raises(SignnapError, match="two nodes of the NetworkX graph are both written '1'"):
+        from_networkx(nx.Graph([(1, "1")]))
+
+
+def test_a_bad_networkx_graph_is_one_sentence():
+    with pytest.raises(SignnapError, match="the graph is empty"):
+        from_networkx(nx.Graph())
+    given = nx.path_graph(["a", "b"])
+    given.nodes["a"]["age"] = 3
+    with pytest.raises(SignnapError, match=r"^the NetworkX graph, node 'b', column 'age' is empty"):
+        from_networkx(given)
+    with pytest.raises(SignnapError, match=r"'aeg', did you mean 'age'\?"):
+        from_networkx(given, feature_columns=["aeg"])
+    given.nodes["a"]["x"] = [1, 2]
+    with pytest.raises(SignnapError, match="attribute 'x' of node 'b' holds 0 numbers: expected 2"):
+        from_networkx(given)
+    given.nodes["b"]["x"] = [1, "word"]
+    with pytest.raises(SignnapError, match="node attribute 'x' holds something else than numbers"):
+        from_networkx(given)
+
+
+# -- scipy -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("convert", [sp.csr_matrix, sp.coo_matrix, sp.csc_array, sp.lil_matrix])
+def test_a_scipy_adjacency_with_features(convert):
+    adjacency = convert(np.array([[0, 2.5, 0], [0, 0, 0], [0, 0, 1]]))
+    for x in ([[1, 2], [3, 4], [5, 6]], np.array([[1, 2], [3, 4], [5, 6]]), sp.csr_matrix([[1, 2], [3, 4], [5, 6]])):
+        graph = from_scipy(adjacency, x)
+        assert (graph.num_nodes, graph.num_edges, graph.report.self_loops) == (3, 1, 1)
+        assert as_dense(graph.x).tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert from_scipy(adjacency).num_features > 0
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "x", "expected"),
+    [
+        (np.eye(2), np.eye(2), "the adjacency is a ndarray: expected a scipy sparse matrix"),
+        (sp.csr_matrix((2, 3)), np.eye(2), r"the adjacency has shape \(2, 3\): expected a square"),
+        (sp.csr_matrix((2, 2)), np.eye(3), "features have 3 rows for 2 nodes"),
+        (sp.csr_matrix((2, 2)), np.array([["a"], ["b"]]), "the features are <U1"),
+        (sp.csr_matrix((0, 0)), None, "the graph is empty"),
+    ],
+)
+def test_a_bad_scipy_pair_is_one_sentence(adjacency, x, expected):
+    with pytest.raises(SignnapError, match=f"^{expected}"):
+        from_scipy(adjacency, x)

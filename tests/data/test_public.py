@@ -1,0 +1,235 @@
+"""The public graphs from their real files, and what happens when those files are not what they should be."""
+
+import hashlib
+import pickle
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+from signnap.data import public
+from signnap.data.catalog import DATASETS
+from signnap.data.npz import read_npz
+from signnap.data.pickles import read_pickle
+from signnap.data.public import cache_folder, load_public
+from signnap.errors import SignnapError
+from signnap.graph import SparseFeatures
+
+GIVEN = ("train", "val", "test")
+
+
+@pytest.fixture
+def real(raw_data, monkeypatch):
+    monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
+    return raw_data
+
+
+@pytest.fixture
+def copied(real, monkeypatch, tmp_path):
+    """Copy one family of raw files to a folder that may be damaged, with a cache of its own."""
+
+    def copy(family):
+        shutil.copytree(real / family, tmp_path / "raw" / family, copy_function=shutil.copyfile)
+        monkeypatch.setenv("SIGNNAP_DATA", str(tmp_path / "raw"))
+        monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path / "cache"))
+        (tmp_path / "raw" / family).chmod(0o755)
+        return tmp_path / "raw" / family
+
+    return copy
+
+
+def same(left, right):
+    assert left.fingerprint() == right.fingerprint()
+    assert (left.name, left.classes, left.report) == (right.name, right.classes, right.report)
+    assert torch.equal(left.y, right.y)
+    assert left.y.dtype == right.y.dtype == torch.int64
+    assert isinstance(left.x, SparseFeatures) == isinstance(right.x, SparseFeatures)
+    assert torch.equal(left.pattern.mirror, right.pattern.mirror)
+    assert (left.given_split is None) == (right.given_split is None)
+    for part in left.given_split or {}:
+        assert torch.equal(left.given_split[part], right.given_split[part])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", DATASETS)
+def test_real_graph_and_its_cached_copy(name, real, monkeypatch):
+    cached = cache_folder() / "graphs" / f"{name}.npz"
+    cached.unlink(missing_ok=True)
+    graph, facts = load_public(name), DATASETS[name]
+    counts = graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes
+    assert counts == (facts.nodes, facts.edges, facts.features, facts.classes)
+    assert len(graph.classes) == (0 if facts.family == "planetoid" else facts.classes)
+    assert (graph.given_split is not None) == (facts.family == "planetoid")
+    assert (graph.y >= -1).all()
+    assert int((graph.y < 0).sum()) == (15 if name == "citeseer" else 0)
+
+    monkeypatch.setenv("SIGNNAP_DATA", "/nowhere")  # so that only the cache can give the second one
+    same(graph, load_public(name))
+    with zipfile.ZipFile(cached) as archive:
+        for member in archive.namelist():
+            with archive.open(member) as stream:
+                np.lib.format.read_magic(stream)
+                assert not np.lib.format.read_array_header_1_0(stream)[2].hasobject
+    assert read_npz(cached).fingerprint() == graph.fingerprint()
+
+
+@pytest.mark.data
+def test_catalog_knows_the_real_files(real):
+    checked = [file for facts in DATASETS.values() for file in facts.files if file.sha256]
+    assert len(checked) == 3 * 7 + 3
+    for file in checked:
+        assert hashlib.sha256((real / file.path).read_bytes()).hexdigest() == file.sha256
+    for facts in DATASETS.values():
+        for file in facts.files:
+            assert (real / file.path).is_file()
+            assert file.url.startswith("https://raw.githubusercontent.com/")
+    assert [name for name, facts in DATASETS.items() if facts.setting == "inductive"] == ["coauthor_physics"]
+
+
+def test_catalog_needs_no_array_library():
+    code = "import sys, signnap.data.catalog; print({'torch', 'numpy', 'scipy'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
+def test_planetoid_rows_stand_where_test_index_says(name, real):
+    graph = load_public(name)
+    at = lambda part: real / "planetoid" / f"ind.{name}.{part}"
+    test = [int(line) for line in at("test.index").read_text().split()]
+    x = graph.x.to_scipy()
+    assert abs(x[test] - read_pickle(at("tx"))).max() == 0
+    assert graph.y[test].tolist() == read_pickle(at("ty")).argmax(axis=1).tolist()
+    train = len(read_pickle(at("y")))
+    assert abs(x[:train] - read_pickle(at("x"))).max() == 0
+    assert graph.y[:train].tolist() == read_pickle(at("y")).argmax(axis=1).tolist()
+    split = {part: graph.given_split[part].tolist() for part in GIVEN}
+    assert split == {"train": list(range(train)), "val": list(range(train, train + 500)), "test": sorted(test)}
+    if name == "citeseer":
+        missing = sorted(set(range(min(test), graph.num_nodes)) - set(test))
+        assert len(missing) == 15
+        assert x[missing].nnz == 0
+        assert graph.y[missing].tolist() == [-1] * 15
+
+
+@pytest.mark.data
+def test_row_without_a_class_is_a_missing_label(copied):
+    path = copied("planetoid") / "ind.cora.ally"
+    before, after = path.read_bytes().rsplit(b"\x01\0\0\0", 1)
+    path.write_bytes(before + b"\0\0\0\0" + after)
+    assert (load_public("cora").y < 0).nonzero().ravel().tolist() == [1707]
+
+
+@pytest.mark.data
+def test_planetoid_classes_have_their_known_sizes(real):
+    assert torch.bincount(load_public("cora").y).tolist() == [351, 217, 418, 818, 426, 298, 180]
+    assert torch.bincount(load_public("pubmed").y).tolist() == [4103, 7739, 7875]
+
+
+@pytest.mark.data
+def test_coauthor_features_are_counts(real):
+    assert load_public("coauthor_cs").x.values.max() == 105
+
+
+@pytest.mark.data
+def test_missing_raw_file_is_named(copied):
+    folder = copied("planetoid")
+    (folder / "ind.cora.tx").unlink()
+    with pytest.raises(SignnapError, match=r"cora needs the file .*planetoid.ind\.cora\.tx"):
+        load_public("cora")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("damage", ["garbage", "cut", "old version", "other counts"])
+def test_damaged_cache_is_rebuilt(copied, monkeypatch, damage):
+    copied("planetoid")
+    graph = load_public("cora")
+    cached = cache_folder() / "graphs" / "cora.npz"
+    whole = cached.read_bytes()
+    if damage == "garbage":
+        cached.write_bytes(whole[:5000] + b"garbage" + whole[5007:])
+    elif damage == "cut":
+        cached.write_bytes(whole[:-100])
+    elif damage == "old version":
+        with monkeypatch.context() as earlier:
+            earlier.setattr(public, "_CACHE_VERSION", 0)
+            public._to_cache(cached, graph)
+    else:
+        public._to_cache(cached, graph.subgraph(torch.arange(100)))
+    damaged = cached.read_bytes()
+    same(load_public("cora"), graph)
+    assert cached.read_bytes() != damaged
+    assert public._from_cache(cached, "cora", DATASETS["cora"]) is not None
+
+
+@pytest.mark.data
+def test_folder_that_cannot_be_written_costs_only_the_cache(copied, monkeypatch, tmp_path):
+    copied("planetoid")
+    (tmp_path / "file").write_text("a file where a folder is needed")
+    monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path / "file" / "cache"))
+    assert load_public("cora").num_nodes == 2_708
+
+
+@pytest.mark.data
+def test_wrong_counts_are_named(copied):
+    path = copied("musae") / "facebook_edges.csv"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(lines[:-10]) + "\n")
+    with pytest.raises(SignnapError, match=r"^facebook: expected 170,823 edges, the files give 170,8[01][0-9]$"):
+        load_public("facebook")
+    assert not (cache_folder() / "graphs").exists()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("part", ["y", "allx", "graph"])
+def test_malicious_pickle_is_refused(copied, tmp_path, part):
+    path = copied("planetoid") / f"ind.cora.{part}"
+    command = f"touch {tmp_path / 'ran'}"
+    path.write_bytes(f"cposix\nsystem\n(V{command}\ntR.".encode())
+    with pytest.raises(SignnapError) as caught:
+        load_public("cora")
+    assert str(path) in str(caught.value)
+    assert "posix.system" in str(caught.value)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("part", "content", "sentence"),
+    [
+        ("test.index", b"2692\nx\n", "ind.cora.test.index, line 2: found 'x', expected a new node from 1708 to 2707"),
+        ("test.index", b"2692\n2692\n", "ind.cora.test.index, line 2: found '2692', expected a new node"),
+        ("test.index", b"99999999999999\n", "ind.cora.test.index, line 1: found '99999999999999'"),
+        ("test.index", b"2692\n", "ind.cora.tx has shape (1000, 1433), expected (1, 1433)"),
+        ("graph", pickle.dumps({0: [1], 1: [5]}, 2), "ind.cora.graph has the edge (1, 5), expected nodes 0 to 1"),
+        ("graph", pickle.dumps([1, 2], 2), "ind.cora.graph is not a dictionary of neighbour lists"),
+        ("allx", pickle.dumps([1, 2], 2), "ind.cora.allx holds list, expected a sparse matrix"),
+        ("ally", pickle.dumps([1, 2], 2), "ind.cora.ally has shape None, expected one row for each of 1708 nodes"),
+    ],
+)
+def test_fault_in_the_planetoid_files_is_named(copied, part, content, sentence):
+    (copied("planetoid") / f"ind.cora.{part}").write_bytes(content)
+    with pytest.raises(SignnapError) as caught:
+        load_public("cora")
+    assert sentence in str(caught.value)
+
+
+def test_unknown_name():
+    with pytest.raises(SignnapError, match="unknown dataset 'pubmeed', did you mean 'pubmed'"):
+        load_public("pubmeed")
+
+
+def test_cache_folder_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_folder() != tmp_path / "xdg" / "signnap"  # SIGNNAP_CACHE, set for all tests, comes first
+    monkeypatch.delenv("SIGNNAP_CACHE")
+    assert cache_folder() == tmp_path / "xdg" / "signnap"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for platform, place in (("linux", ".cache/signnap"), ("darwin", "Library/Caches/signnap")):
+        monkeypatch.setattr(sys, "platform", platform)
+        assert cache_folder() == tmp_path / place

@@ -1,0 +1,105 @@
+"""Logistic regression against an independent minimiser of its stated objective."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from signnap.errors import SignnapError
+from signnap.evaluate import logistic_probe, score
+from signnap.evaluate.logistic import GRID
+from signnap.graph import SparseFeatures
+
+
+def clouds(n=240, d=5, noise=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    z = rng.normal(size=(3, d))[y] + noise * rng.normal(size=(n, d))
+    order = torch.from_numpy(rng.permutation(n))
+    return torch.from_numpy(z).float(), torch.from_numpy(y), order[:60], order[60:120], order[120:]
+
+
+def slow_predictions(z, y, train, c):
+    """argmin of C·Σ NLL + ½‖W‖² on unit rows (the bias is not penalised), predicted for every node."""
+    x = z.double().numpy()
+    x = x / np.linalg.norm(x, axis=1, keepdims=True)
+    a, labels = x[train.numpy()], y[train].numpy()
+
+    def objective(flat):
+        weights, bias = flat[:-3].reshape(-1, 3), flat[-3:]
+        logs = log_softmax(a @ weights + bias, axis=1)
+        error = np.exp(logs) - np.eye(3)[labels]
+        loss = -c * logs[np.arange(len(a)), labels].sum() + 0.5 * (weights**2).sum()
+        return loss, np.concatenate([(c * a.T @ error + weights).ravel(), c * error.sum(axis=0)])
+
+    flat = minimize(objective, np.zeros(3 * a.shape[1] + 3), jac=True, options={"gtol": 1e-7, "maxiter": 5000}).x
+    return (x @ flat[:-3].reshape(-1, 3) + flat[-3:]).argmax(axis=1)
+
+
+def test_the_choice_and_the_accuracy_are_those_of_the_slow_search():
+    z, y, train, val, test = clouds()
+    found = []
+    for c in GRID:
+        right = slow_predictions(z, y, train, c) == y.numpy()
+        found.append((right[val.numpy()].mean(), -c, right[test.numpy()].mean()))
+    val_accuracy, minus_c, test_accuracy = max(found)
+    result = logistic_probe(z, y, train, val, test)
+    assert result.c == pytest.approx(-minus_c)
+    assert (result.val_accuracy, result.test_accuracy) == (pytest.approx(val_accuracy), pytest.approx(test_accuracy))
+
+
+def test_ties_go_to_the_smallest_c():
+    z, y, train, val, test = clouds(noise=0.01)
+    perfect = [c for c in GRID if (slow_predictions(z, y, train, c) == y.numpy())[val.numpy()].all()]
+    assert len(perfect) > 5
+    result = logistic_probe(z, y, train, val, test)
+    assert (result.val_accuracy, result.c) == (1, perfect[0])
+
+
+def test_the_test_part_chooses_nothing():
+    z, y, train, val, test = clouds()
+    flipped = y.clone()
+    flipped[test] = (flipped[test] + 1) % 3
+    one, two = logistic_probe(z, y, train, val, test), logistic_probe(z, flipped, train, val, test)
+    assert (one.c, one.val_accuracy) == (two.c, two.val_accuracy)
+    assert two.test_accuracy < one.test_accuracy
+
+
+def test_lengths_do_not_matter_and_zero_rows_are_allowed():
+    z, y, *split = clouds()
+    lengths = torch.rand(len(z), 1, generator=torch.Generator().manual_seed(2)) + 0.5
+    assert logistic_probe(z, y, *split) == logistic_probe(z * lengths * 4, y, *split)
+    z[split[0][0]] = 0
+    assert logistic_probe(z, y, *split).test_accuracy > 0.5
+
+
+def test_sparse_features_give_the_result_of_dense_ones():
+    z, y, *split = clouds(d=30)
+    z = z * (torch.rand(z.shape, generator=torch.Generator().manual_seed(1)) < 0.3)
+    sparse = SparseFeatures.from_scipy(sp.csr_matrix(z.numpy()))
+    assert logistic_probe(sparse, y, *split) == logistic_probe(z, y, *split)
+
+
+def test_quiet_and_repeatable():
+    data = clouds()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert logistic_probe(*data) == logistic_probe(*data)
+
+
+def test_counts_as_one_probe_seed():
+    z, y, *split = clouds()
+    judged = score([z], y, *split, probe="logistic", seeds=range(5))
+    assert judged.protocol == "paper: 1 encoder seed × 1 probe seed"
+    assert judged.accuracy.mean == pytest.approx(100 * logistic_probe(z, y, *split).test_accuracy)
+    assert judged.accuracy.std == 0 and judged.probe_seeds == 1
+
+
+def test_one_class_cannot_be_learned_from():
+    z, y, train, val, test = clouds()
+    with pytest.raises(SignnapError, match="the training part holds class 1 only"):
+        logistic_probe(z, y, train[y[train] == 1], val, test)
