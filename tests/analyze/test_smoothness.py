@@ -1,7 +1,6 @@
 """Smoothness against a loop over edges, and graphs where the answer is known."""
 
 import json
-import math
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import signnap.geometry
+import signnap.rows
 from signnap.analyze import smoothness
 from signnap.errors import SignnapError
 from signnap.graph import Pattern, SparseFeatures
@@ -48,7 +47,7 @@ def test_slow_twin_for_every_chunk_size(seed, buffer):
     edges = sorted({tuple(sorted(pair)) for pair in rng.integers(0, 12, (15, 2)).tolist() if pair[0] != pair[1]})
     z = gaussian(12, 4, seed) + 0.5
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signnap.geometry, "_CHUNK_ELEMENTS", buffer)
+        patch.setattr(signnap.rows, "_CHUNK_ELEMENTS", buffer)
         found = smoothness(z, pattern(edges, 12), source())
     assert found.as_dict() == pytest.approx(slow_smoothness(z, edges) | {"edges": len(edges)}, abs=1e-5)
 
@@ -123,8 +122,7 @@ def test_sparse_features_equal_dense_ones(small_graph):
     assert isinstance(small_graph.x, torch.Tensor)
     sparse = SparseFeatures.from_scipy(sp.csr_matrix(small_graph.x.numpy()))
     found = smoothness(sparse, small_graph.pattern, source())
-    assert found == smoothness(small_graph.x, small_graph.pattern, source())
-    assert not math.isnan(found.mean)
+    assert found.as_dict() == pytest.approx(smoothness(small_graph.x, small_graph.pattern, source()).as_dict())
 
 
 def test_bad_input(small_graph):

@@ -32,13 +32,6 @@ def graph_with(ids):
     return Graph.from_edges([0], [1], np.eye(count), ids=ids, name="mine")
 
 
-def sentence(call, *arguments):
-    with pytest.raises(SignnapError) as caught:
-        call(*arguments)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
@@ -84,13 +77,13 @@ def test_integers_stay_integers():
         ("z.npy", ROWS.astype(object), None, "the embeddings are object of shape (3, 2)"),
     ],
 )
-def test_what_cannot_be_written_is_one_sentence(path, embeddings, ids, expected):
+def test_what_cannot_be_written_is_one_sentence(path, embeddings, ids, expected, sentence):
     assert sentence(write_embeddings, path, embeddings, ids).startswith(expected)
     assert os.listdir() == []
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_a_failed_write_leaves_the_old_file(suffix, monkeypatch):
+def test_a_failed_write_leaves_the_old_file(suffix, monkeypatch, sentence):
     path = Path(f"z{suffix}")
     write_embeddings(path, ROWS)
     before = path.read_bytes()
@@ -105,7 +98,7 @@ def test_a_failed_write_leaves_the_old_file(suffix, monkeypatch):
     assert os.listdir() == [path.name]
 
 
-def test_a_directory_in_the_way():
+def test_a_directory_in_the_way(sentence):
     os.mkdir("z.npy")
     assert sentence(write_embeddings, "z.npy", ROWS).startswith("cannot write z.npy")
     assert sentence(read_embeddings, "z.npy") == "z.npy is a directory: expected a file"
@@ -143,7 +136,7 @@ def test_other_peoples_files():
         ("z.bin", b"x", "z.bin ends in '.bin': expected embeddings in .npy, .csv, .parquet"),
     ],
 )
-def test_a_bad_file_is_one_sentence(name, content, expected):
+def test_a_bad_file_is_one_sentence(name, content, expected, sentence):
     Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert sentence(read_embeddings, name).startswith(expected)
 
@@ -155,7 +148,7 @@ class _Trap:
         return (os.mkdir, ("unpickled",))
 
 
-def test_pickled_objects_are_never_built():
+def test_pickled_objects_are_never_built(sentence):
     np.save("z.npy", np.array([[_Trap()]], dtype=object), allow_pickle=True)
     assert sentence(read_embeddings, "z.npy").endswith("it holds pickled objects")
     np.savez("archive.npz", a=np.array([_Trap()], dtype=object))
@@ -165,7 +158,7 @@ def test_pickled_objects_are_never_built():
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_a_truncated_file_is_one_sentence(suffix):
+def test_a_truncated_file_is_one_sentence(suffix, sentence):
     path = Path(f"z{suffix}")
     write_embeddings(path, np.random.default_rng(0).random((50, 8)))
     data = path.read_bytes()
@@ -173,7 +166,7 @@ def test_a_truncated_file_is_one_sentence(suffix):
     assert sentence(read_embeddings, path).startswith(f"z{suffix}")
 
 
-def test_an_npy_header_that_claims_the_moon_allocates_nothing():
+def test_an_npy_header_that_claims_the_moon_allocates_nothing(sentence):
     header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 1000), }"
     text = header.ljust(117) + "\n"
     Path("z.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode() + b"\0" * 64)
@@ -188,7 +181,7 @@ def test_an_npy_header_that_claims_the_moon_allocates_nothing():
         (np.array([[1, np.inf]]), "the embeddings in z.npy hold inf in row 0, column 1"),
     ],
 )
-def test_an_npy_of_something_else_is_one_sentence(array, expected):
+def test_an_npy_of_something_else_is_one_sentence(array, expected, sentence):
     np.save("z.npy", array)
     assert sentence(read_embeddings, "z.npy").startswith(expected)
 
@@ -246,6 +239,10 @@ def test_rows_follow_the_graph():
     graph = graph_with(np.array(["c", "a", "b"]))
     assert align(ROWS, np.array(["a", "b", "c"]), graph).tolist() == ROWS[[2, 0, 1]].tolist()
     assert align(ROWS, None, graph).tolist() == ROWS.tolist()
+    assert (
+        align(ROWS, np.array(["a", "b", "c"]), graph_with(np.array([" c", "a ", "b"]))).tolist()
+        == ROWS[[2, 0, 1]].tolist()
+    )
     assert align(ROWS, np.array(["2", "0", "1"]), graph_with(None)).tolist() == ROWS[[1, 2, 0]].tolist()
     assert align(ROWS, np.array(["5", "7", "6"]), graph_with(np.array([7, 5, 6]))).tolist() == ROWS[[1, 0, 2]].tolist()
 
@@ -261,6 +258,6 @@ def test_rows_follow_the_graph():
         (ROWS, ["a", "b"], "there are 3 embeddings but 2 ids"),
     ],
 )
-def test_rows_that_do_not_fit_are_one_sentence(embeddings, ids, expected):
+def test_rows_that_do_not_fit_are_one_sentence(embeddings, ids, expected, sentence):
     graph = graph_with(np.array(["c", "a", "b"]))
     assert sentence(align, embeddings, None if ids is None else np.array(ids), graph).startswith(expected)

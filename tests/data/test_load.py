@@ -13,7 +13,6 @@ import torch
 from torch_geometric.data import Data
 
 from signnap.data import DATASETS, load_graph, write_npz
-from signnap.errors import SignnapError
 
 
 @pytest.fixture(autouse=True)
@@ -22,12 +21,6 @@ def folder(tmp_path, monkeypatch):
     Path("edges.csv").write_text("a,b\nb,c\n")
     Path("nodes.csv").write_text("id,age,label\nc,1,x\nb,2,y\na,3,x\n")
     return tmp_path
-
-
-def sentence(source, **options):
-    with pytest.raises(SignnapError) as caught:
-        load_graph(source, **options)
-    return str(caught.value)
 
 
 def test_edge_lists_by_text_or_path():
@@ -70,35 +63,38 @@ def test_public_datasets_by_name(raw_data, monkeypatch):
     assert (graph.num_nodes, graph.num_edges) == (DATASETS["cora"].nodes, DATASETS["cora"].edges)
 
 
-def test_unknown_names_and_files():
-    message = sentence("pubmedd")
+def test_unknown_names_and_files(sentence):
+    message = sentence(load_graph, "pubmedd")
     assert message.startswith("unknown dataset 'pubmedd', did you mean 'pubmed'? Known: ")
     assert message.endswith("(there is no file 'pubmedd' either)")
     assert "synthetic" in message
-    assert sentence("missing.csv") == "there is no file missing.csv"
-    assert sentence("missing.npz") == "there is no file missing.npz"
-    assert sentence("some/where") == "there is no file some/where"
-    assert sentence("a\0b").startswith("unknown dataset")
-    assert sentence("x" * 5000).startswith("unknown dataset")
+    assert sentence(load_graph, "missing.csv") == "there is no file missing.csv"
+    assert sentence(load_graph, "missing.npz") == "there is no file missing.npz"
+    assert sentence(load_graph, "some/where") == "there is no file some/where"
+    assert sentence(load_graph, "a\0b").startswith("unknown dataset")
+    assert sentence(load_graph, "x" * 5000).startswith("unknown dataset")
     os.mkdir("folder")
-    assert sentence("folder") == "folder is a directory: expected a file"
-    assert sentence(Path.cwd()).endswith("is a directory: expected a file")
+    assert sentence(load_graph, "folder") == "folder is a directory: expected a file"
+    assert sentence(load_graph, Path.cwd()).endswith("is a directory: expected a file")
     Path("edges.dat").write_text("1 2")
-    assert sentence("edges.dat") == "edges.dat ends in '.dat': expected one of .csv, .tsv, .txt, .parquet, .npz"
+    assert (
+        sentence(load_graph, "edges.dat")
+        == "edges.dat ends in '.dat': expected one of .csv, .tsv, .txt, .parquet, .npz"
+    )
 
 
-def test_what_is_no_graph(small_graph):
-    assert sentence(3).startswith("cannot read a graph from a int: expected a name, a path")
-    assert sentence((1, 2, 3)).startswith("cannot read a graph from a tuple")
-    assert sentence((np.eye(2), np.eye(2))).startswith("the adjacency is a ndarray")
+def test_what_is_no_graph(small_graph, sentence):
+    assert sentence(load_graph, 3).startswith("cannot read a graph from a int: expected a name, a path")
+    assert sentence(load_graph, (1, 2, 3)).startswith("cannot read a graph from a tuple")
+    assert sentence(load_graph, (np.eye(2), np.eye(2))).startswith("the adjacency is a ndarray")
 
 
-def test_options_of_tables_are_refused_elsewhere(small_graph):
-    assert sentence("pubmed", nodes="nodes.csv") == (
+def test_options_of_tables_are_refused_elsewhere(small_graph, sentence):
+    assert sentence(load_graph, "pubmed", nodes="nodes.csv") == (
         "nodes only goes with an edge list in .csv, .tsv, .txt, .parquet, not with pubmed"
     )
-    assert sentence(small_graph, label_column="x").startswith("label_column only goes with an edge list")
-    assert sentence(nx.path_graph(2), id_column="x").endswith("not with a Graph")
+    assert sentence(load_graph, small_graph, label_column="x").startswith("label_column only goes with an edge list")
+    assert sentence(load_graph, nx.path_graph(2), id_column="x").endswith("not with a Graph")
 
 
 def test_importing_the_room_loads_no_heavy_library():

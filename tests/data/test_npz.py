@@ -241,6 +241,7 @@ def slow_structure(edges, nodes):
     return np.column_stack([rows, second])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=30))
 def test_structural_features_against_a_slow_twin(edges):
     source, target = np.array(edges, dtype=np.int64).reshape(-1, 2).T

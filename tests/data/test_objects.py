@@ -90,6 +90,8 @@ def test_pyg_masks_in_several_columns_are_ignored_with_a_note(notes):
     assert from_pyg(small_data(train_mask=masks, val_mask=masks, test_mask=masks)).given_split is None
     assert "ignored the masks" in notes.text
     assert from_pyg(small_data(train_mask=masks[:, 0])).given_split is None
+    numbers = torch.arange(4)
+    assert from_pyg(small_data(train_mask=numbers, val_mask=numbers, test_mask=numbers)).given_split is None
 
 
 @pytest.mark.parametrize(
@@ -152,6 +154,9 @@ def test_networkx_numeric_attributes_are_features_and_label_the_label():
     assert as_dense(graph.x).tolist() == [[0.5, 0], [1.5, 1], [2.5, 1]]
     assert graph.y.tolist() == [0, -1, 1]
     assert graph.classes == ("u", "v")
+    nx.set_node_attributes(given, 7, "label")
+    assert from_networkx(given).feature_names == ("age", "member")
+    assert from_networkx(given).classes == ("7",)
 
 
 @pytest.mark.parametrize("wrap", [list, np.array, torch.tensor])

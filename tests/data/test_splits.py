@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signnap.data.catalog import DATASETS
@@ -86,6 +86,7 @@ def complete_and_disjoint(split, labels):
     assert min(map(len, parts(split))) > 0
 
 
+@settings(deadline=None)  # the first example imports scikit-learn
 @given(labels_of_classes, st.integers(1, 5), st.integers(1, 5), st.integers(-(2**40), 2**40))
 def test_per_class_split(labels, train, val, seed):
     graph, spec = labelled(labels), f"per-class:{train}:{val}"
@@ -100,6 +101,7 @@ def test_per_class_split(labels, train, val, seed):
     assert parts(split) == parts(make_split(graph, spec, seed))
 
 
+@settings(deadline=None)  # the first example imports scikit-learn
 @given(labels_of_classes, st.integers(1, 60), st.integers(1, 39), st.integers(0, 2**32 - 1))
 def test_random_split(labels, train, val, seed):
     graph, spec = labelled(labels), f"random:{train / 100:.2f}:{val / 100:.2f}"

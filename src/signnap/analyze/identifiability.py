@@ -8,7 +8,8 @@ from typing import Any
 import torch
 
 from ..errors import SignnapError
-from ..geometry import Embeddings, dense_rows, directions, effective_rank, first_bad_row, uniformity
+from ..geometry import directions, effective_rank, uniformity
+from ..rows import Embeddings, dense_rows, first_bad_row
 
 #: An own cosine this little above the best other one is a tie. In float64 it covers the rounding of float32 input,
 #: which moves a cosine near 1 by the square of 1e-7 only.
@@ -22,8 +23,8 @@ class Identifiability:
     ``mean`` is the share of nodes whose nearest embedding (cosine) in the other copy is their own, both directions
     averaged; a tie is not recognised, so a map that sends all nodes to one point scores 0. ``margin`` is the mean
     of own cosine − best other one, ``separation`` 1 − the mean cosine of distinct nodes. These three are None for
-    a single node, which has no others. ``effective_rank`` and ``uniformity`` (see ``signnap.geometry``) are
-    averaged over the two copies.
+    a single node, which has no others. ``effective_rank`` and ``uniformity`` (see ``signnap.geometry``) are those
+    of the sampled nodes, averaged over the two copies.
 
     A zero embedding has cosine 1 with another zero and 0 with anything else.
     """

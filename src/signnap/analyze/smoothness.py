@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from ..geometry import ROUNDING, Embeddings, dense_rows, directions, first_bad_row, in_chunks
+from ..geometry import ROUNDING, cosines
 from ..graph import Pattern
+from ..rows import Embeddings, first_bad_row, mean_row, row_dots
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,10 @@ def smoothness(z: Embeddings, pattern: Pattern, generator: torch.Generator, samp
         raise SignnapError(f"the embedding of node {bad} holds NaN or infinity: expected finite numbers")
     once = pattern.rows < pattern.indices
     edges = torch.stack([pattern.rows[once], pattern.indices[once]])
-    near, squared = _pair_means(z, edges)
-    random, _ = _pair_means(z, _random_pairs(pattern.num_nodes, samples, generator))
-    variance = _total_variance(z)
+    squares = row_dots(z, z, torch.arange(pattern.num_nodes).expand(2, -1))
+    near, squared = _pair_means(z, squares, edges)
+    random, _ = _pair_means(z, squares, _random_pairs(pattern.num_nodes, samples, generator))
+    variance = _total_variance(z, squares)
     return Smoothness(
         mean=near,
         random_pairs=random,
@@ -58,17 +60,13 @@ def smoothness(z: Embeddings, pattern: Pattern, generator: torch.Generator, samp
     )
 
 
-def _pair_means(z: Embeddings, pairs: Tensor) -> tuple[float | None, float | None]:
-    """The mean cosine and the mean squared distance over (2, P) pairs of rows."""
-    count = pairs.shape[1]
-    if not count:
+def _pair_means(z: Embeddings, squares: Tensor, pairs: Tensor) -> tuple[float | None, float | None]:
+    """The mean cosine and the mean squared distance over (2, P) pairs of rows whose squared lengths are given."""
+    if not pairs.shape[1]:
         return None, None
-    cosine = squared = 0.0
-    for sources, targets in in_chunks(pairs, 2 * z.shape[1]):
-        left, right = dense_rows(z, sources), dense_rows(z, targets)
-        cosine += float((directions(left) * directions(right)).sum(dtype=torch.float64))
-        squared += float((left - right).square_().sum(dtype=torch.float64))
-    return cosine / count, squared / count
+    dots = row_dots(z, z, pairs)
+    left, right = squares[pairs.to(squares.device)]
+    return float(cosines(dots, left, right).mean()), float((left + right - 2 * dots).mean())
 
 
 def _random_pairs(n: int, samples: int, generator: torch.Generator) -> Tensor:
@@ -79,11 +77,9 @@ def _random_pairs(n: int, samples: int, generator: torch.Generator) -> Tensor:
     return torch.stack([first, (first + step) % n])
 
 
-def _total_variance(z: Embeddings) -> float:
+def _total_variance(z: Embeddings, squares: Tensor) -> float:
     """Σ‖z − mean‖² / (N − 1), or 0 where the differences are rounding (or there is one row)."""
-    n = z.shape[0]
-    chunks = in_chunks(torch.arange(n), z.shape[1])
-    mean = torch.stack([dense_rows(z, chunk).sum(dim=0, dtype=torch.float64) for chunk in chunks]).sum(dim=0) / n
-    spread = sum(float((dense_rows(z, chunk) - mean).square_().sum()) for chunk in chunks)
-    coincide = spread <= n * ROUNDING**2 * float(mean.square().sum())
-    return 0.0 if coincide or n < 2 else spread / (n - 1)
+    n, mean = z.shape[0], mean_row(z)
+    centre = n * float(mean @ mean)
+    spread = float(squares.sum()) - centre
+    return 0.0 if n < 2 or spread <= ROUNDING**2 * centre else spread / (n - 1)

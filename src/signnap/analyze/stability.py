@@ -5,15 +5,17 @@ The measure is that of the paper's section "Stability of Node Representations", 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from ..geometry import ROUNDING, Embeddings, dense_rows, directions, first_bad_row, in_chunks, unit_rows
+from ..geometry import ROUNDING, cosines
+from ..rows import Embeddings, first_bad_row, mean_row, project, row_dots, take_rows
 
 
 @dataclass(frozen=True)
@@ -51,62 +53,59 @@ def stability(draw: Callable[[], Embeddings], *, copies: int = 10, nodes: Tensor
     """
     if copies < 2:
         raise SignnapError(f"stability compares perturbed copies with each other: expected at least 2, found {copies}")
-    drawn = _drawn(draw, copies)
-    chosen = torch.arange(drawn[0].shape[0]) if nodes is None else nodes
-    if not len(chosen):
+    drawn = _drawn(draw, copies, nodes)
+    count = drawn[0].shape[0]
+    if not count:
         raise SignnapError("stability was asked of no nodes: expected at least one")
-    chunks = in_chunks(chosen, copies * drawn[0].shape[1])
-    average = _average(drawn, chunks)
-    floor = ROUNDING * float(average.norm())
-    total = torch.zeros(copies, copies, dtype=torch.float64, device=average.device)
-    own, centred = [], []
-    for chunk in chunks:
-        rows = torch.stack([dense_rows(z, chunk) for z in drawn], dim=1)
-        cosines = _cosines(directions(rows))
-        total += cosines.sum(dim=0)
-        own.append(_off_diagonal(cosines))
-        centred.append(_off_diagonal(_cosines(unit_rows(rows - average.to(rows.dtype), floor))))
-    matrix, own_means = total / len(chosen), torch.cat(own)
+    found = torch.eye(copies, dtype=torch.float64)
+    own = centred = torch.zeros(count, dtype=torch.float64)
+    for a, b, plain, without_average in _pairs_of_copies(drawn):
+        found[a, b] = found[b, a] = float(plain.mean())
+        own, centred = own + plain.cpu(), centred + without_average.cpu()
+    pairs = copies * (copies - 1) / 2
+    own, centred = own / pairs, centred / pairs
     return Stability(
-        mean=float(_off_diagonal(matrix)),
-        centred=float(torch.cat(centred).mean()),
-        per_node={"q05": float(own_means.quantile(0.05)), "median": float(own_means.quantile(0.5))},
-        matrix=matrix.tolist(),
-        normalized=_min_max(matrix).tolist(),
+        mean=float(own.mean()),
+        centred=float(centred.mean()),
+        per_node={"q05": float(own.quantile(0.05)), "median": float(own.quantile(0.5))},
+        matrix=found.tolist(),
+        normalized=_min_max(found).tolist(),
         copies=copies,
-        nodes=len(chosen),
+        nodes=count,
     )
 
 
-def _drawn(draw: Callable[[], Embeddings], copies: int) -> list[Embeddings]:
+def _drawn(draw: Callable[[], Embeddings], copies: int, nodes: Tensor | None) -> list[Embeddings]:
     drawn: list[Embeddings] = []
+    shape: tuple[int, ...] | None = None
     for copy in range(copies):
         z = draw()
-        if drawn and tuple(z.shape) != tuple(drawn[0].shape):
-            shapes = f"{tuple(z.shape)} for copy {copy}, {tuple(drawn[0].shape)} for copy 0"
-            raise SignnapError(f"perturbed copies have embeddings of different shapes: {shapes}")
+        shape = shape or tuple(z.shape)
+        if tuple(z.shape) != shape:
+            raise SignnapError(f"perturbed copy {copy} has embeddings of shape {tuple(z.shape)}: expected {shape}")
         bad = first_bad_row(z)
         if bad is not None:
             raise SignnapError(f"the embedding of node {bad} in perturbed copy {copy} holds NaN or infinity")
-        drawn.append(z)
+        drawn.append(z if nodes is None else take_rows(z, nodes))
     return drawn
 
 
-def _average(drawn: list[Embeddings], chunks: tuple[Tensor, ...]) -> Tensor:
-    sums = [dense_rows(z, chunk).sum(dim=0, dtype=torch.float64) for chunk in chunks for z in drawn]
-    return torch.stack(sums).sum(dim=0) / (len(drawn) * sum(len(chunk) for chunk in chunks))
+def _pairs_of_copies(drawn: list[Embeddings]) -> Iterator[tuple[int, int, Tensor, Tensor]]:
+    """For every two copies a < b: each node's cosine, and its cosine after the average embedding is subtracted.
 
-
-def _cosines(unit: Tensor) -> Tensor:
-    """(n, copies, d) -> (n, copies, copies)."""
-    return (unit @ unit.transpose(1, 2)).double()
-
-
-def _off_diagonal(square: Tensor) -> Tensor:
-    """The mean of the entries off the diagonal of the last two dimensions."""
-    size = square.shape[-1]
-    trace = square.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
-    return (square.sum(dim=(-2, -1)) - trace) / (size * (size - 1))
+    With m the average, (x − m)·(y − m) = x·y − x·m − y·m + m·m, so both come from the same products.
+    """
+    average = torch.stack([mean_row(z) for z in drawn]).mean(dim=0)
+    length = average @ average
+    same = torch.arange(drawn[0].shape[0]).expand(2, -1)
+    squares = [row_dots(z, z, same) for z in drawn]
+    along = [project(z, average) for z in drawn]
+    spreads = [square - 2 * on + length for square, on in zip(squares, along, strict=True)]
+    spreads = [torch.where(spread > ROUNDING**2 * length, spread, 0) for spread in spreads]
+    for a, b in combinations(range(len(drawn)), 2):
+        dots = row_dots(drawn[a], drawn[b], same)
+        centred = cosines(dots - along[a] - along[b] + length, spreads[a], spreads[b])
+        yield a, b, cosines(dots, squares[a], squares[b]), torch.where(spreads[a] * spreads[b] > 0, centred, 0)
 
 
 def _min_max(matrix: Tensor) -> Tensor:

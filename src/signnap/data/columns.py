@@ -21,11 +21,9 @@ def keys(table: Table, name: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = _plain(table.column(name))
-    if pa.types.is_floating(column.type):
-        column = _whole_numbers(column)
+    column = _plain(table.columns[name])
     try:
-        text = _trimmed(column)
+        text = _trimmed(_whole_numbers(column) if pa.types.is_floating(column.type) else column)
     except pa.ArrowException as error:
         kind = column.type
         raise SignnapError(f"column {name!r} of {table.title} is of type {kind}: expected text or integers") from error
@@ -77,7 +75,7 @@ def read_labels(table: Table, name: str) -> tuple[np.ndarray | None, tuple[str, 
 
     text = keys(table, name)
     text = pc.if_else(pc.equal(pc.utf8_lower(text), "nan"), None, text)
-    codes, values = encode(text)
+    codes, values = encode(_without_point_zero(text))
     if not len(values):
         return None, ()
     order = np.argsort(to_ids(values), kind="stable")
@@ -105,17 +103,14 @@ def read_features(table: Table, names: Sequence[str], *, chosen: bool) -> tuple[
     return _side_by_side(blocks), tuple(labels)
 
 
-def as_numbers(table: Table, name: str, *, single: bool = False) -> np.ndarray | None:
-    """A column of numbers or booleans as float32, every one finite; None if it holds text.
-
-    Text is read at double precision, as Parquet stores numbers, unless it was written from ``single`` precision.
-    """
+def as_numbers(table: Table, name: str) -> np.ndarray | None:
+    """A column of numbers or booleans as float32, every one finite; None if it holds text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = _plain(table.column(name))
+    column = _plain(table.columns[name])
     if _is_text(column.type):
-        parsed = _parse_numbers(_trimmed(column), pa.float32() if single else pa.float64())
+        parsed = _parse_numbers(_trimmed(column))
         if parsed is None:
             return None
     else:
@@ -134,13 +129,13 @@ def as_numbers(table: Table, name: str, *, single: bool = False) -> np.ndarray |
 
 def bad_number(table: Table, name: str, row: int) -> SignnapError:
     """Name the cell that is not a number."""
-    cell = table.column(name)[row].as_py()
+    cell = table.columns[name][row].as_py()
     found = "is empty" if cell is None or not str(cell).strip() else f"holds {str(cell)[:50]!r}"
     return SignnapError(f"{table.place(row)}, column {name!r} {found}: expected a finite number")
 
 
 def _one_hot(table: Table, name: str, chosen: bool) -> tuple[sp.csr_matrix, list[str]]:
-    text = _trimmed(_plain(table.column(name)))
+    text = _trimmed(_plain(table.columns[name]))
     codes, found = encode(text)
     values = found.to_pylist()
     numeric = np.array([*(is_number(value) for value in values), False])[codes]
@@ -166,17 +161,17 @@ def _side_by_side(blocks: list[Any]) -> Any:
     return sp.hstack([block if sp.issparse(block) else sp.csr_matrix(block[:, None]) for block in blocks], format="csr")
 
 
-def _parse_numbers(text: Any, kind: Any) -> Any | None:
+def _parse_numbers(text: Any) -> Any | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     try:
-        return pc.cast(text, kind)
+        return pc.cast(text, pa.float64())
     except pa.ArrowInvalid:
         lowered = pc.utf8_lower(text)
         words = pc.is_in(lowered, value_set=pa.array(["true", "false"], lowered.type))
         if pc.all(pc.or_(words, pc.is_null(lowered))).as_py():
-            return pc.cast(pc.equal(lowered, "true"), kind)
+            return pc.cast(pc.equal(lowered, "true"), pa.float64())
         return None
 
 

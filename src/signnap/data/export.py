@@ -46,7 +46,7 @@ def read_embeddings(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
     if not len(table):
         raise SignnapError(f"{path} holds no rows below its header: expected one per node")
     key = table.first_of(ID_NAMES)
-    columns = [_numbers(table, name) for name in table.names if name != key and name not in table.nameless]
+    columns = [_numbers(table, name) for name in table.columns if name != key and name not in table.nameless]
     if not columns:
         raise SignnapError(f"{path} has no columns of numbers: expected id, e0, e1, …")
     return np.column_stack(columns), None if key is None else to_ids(complete(table, key))
@@ -124,9 +124,9 @@ def _read_npy(path: Path) -> np.ndarray:
 
 
 def _numbers(table: Table, name: str) -> np.ndarray:
-    values = as_numbers(table, name, single=True)
+    values = as_numbers(table, name)
     if values is None:
-        cells = [str(cell).strip() for cell in table.column(name).to_pylist()]
+        cells = [str(cell).strip() for cell in table.columns[name].to_pylist()]
         raise bad_number(table, name, next((row for row, cell in enumerate(cells) if not is_number(cell)), 0))
     return values
 

@@ -45,7 +45,7 @@ def graph_from_files(
     else:
         sure = [[name.lower()] for name in (*ID_NAMES, id_column, label_column) if name]
         table = read_table(nodes, header=sure, keys=1)
-        column = table.require(id_column) if id_column else table.first_of(ID_NAMES) or table.names[0]
+        column = table.require(id_column) if id_column else table.first_of(ID_NAMES) or next(iter(table.columns))
         ids = node_ids(table, column)
         rows = _rows_of(edge_table, ends, ids, table)
         x, described = describe_nodes(table, label_column, feature_columns, ids=column)
@@ -61,7 +61,7 @@ def _needs_node_table(**given: Any) -> None:
 
 def _endpoints(table: Table, source: str | None, target: str | None) -> tuple[Any, Any]:
     chosen = endpoint_columns(table, source, target)
-    ignored = [name for name in table.names if name not in chosen]
+    ignored = [name for name in table.columns if name not in chosen]
     if ignored:
         shown = ", ".join(ignored[:5]) + (", …" if len(ignored) > 5 else "")
         log.info("%s: edges from %r to %r; ignored other columns: %s", table.title, *chosen, shown)

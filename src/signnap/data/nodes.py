@@ -56,7 +56,7 @@ def describe_nodes(
     label = table.require(label_column) if label_column else table.first_of(LABEL_NAMES, but=[*wanted, str(ids)])
     y, classes = read_labels(table, label) if label else (None, ())
     if chosen is None:
-        wanted = [name for name in table.names if name not in (ids, label) and name not in table.nameless]
+        wanted = [name for name in table.columns if name not in (ids, label) and name not in table.nameless]
     x, feature_names = read_features(table, wanted, chosen=chosen is not None)
     labels = f"{len(classes)} classes from column {label!r}" if label else "no labels"
     log.info("%s: %d features from %d columns, %s", table.title, len(feature_names), len(wanted), labels)

@@ -83,7 +83,7 @@ def from_networkx(
         columns |= unfolded
         wanted += unfolded or [name]
     title = "the NetworkX graph"
-    table = Table(title, tuple(columns), list(columns.values()), lambda number: f"{title}, node {str(ids[number])!r}")
+    table = Table(title, columns, lambda number: f"{title}, node {str(ids[number])!r}")
     x, fields = describe_nodes(table, label_column, wanted)
     if graph.name:
         fields["name"] = str(graph.name)

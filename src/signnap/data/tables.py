@@ -34,34 +34,25 @@ class Table:
     """Named Arrow columns, and where in its source each row stands (for error messages)."""
 
     title: str
-    names: tuple[str, ...]
-    columns: Sequence[Any]
+    columns: dict[str, Any]
     place: Callable[[int], str]
     nameless: frozenset[str] = frozenset()
 
-    def __post_init__(self) -> None:
-        if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
-            raise SignnapError(f"{self.title} has two columns named {twice!r}: expected different names")
-
     def __len__(self) -> int:
-        return len(self.columns[0]) if self.columns else 0
-
-    def column(self, name: str) -> Any:
-        return self.columns[self.names.index(name)]
+        return max(map(len, self.columns.values()), default=0)
 
     def require(self, name: str) -> str:
         """Return ``name`` if there is such a column, else say which one may be meant."""
-        if name in self.names:
+        if name in self.columns:
             return name
-        shown = list(self.names)
+        shown = list(self.columns)
         if len(shown) > _NAMES_SHOWN:
             shown = [*shown[:_NAMES_SHOWN], *difflib.get_close_matches(name, shown, n=1, cutoff=0.5), "…"]
         raise unknown_name(f"column in {self.title}:", name, dict.fromkeys(shown))
 
     def first_of(self, names: Iterable[str], but: Iterable[str] = ()) -> str | None:
         """The first of these names, whatever its capitals, that is a column."""
-        found = {name.lower(): name for name in reversed(self.names) if name not in but}
+        found = {name.lower(): name for name in reversed(self.columns) if name not in but}
         return next((found[name] for name in names if name in found), None)
 
 
@@ -93,10 +84,10 @@ def check_file(path: str | Path) -> None:
 
 def endpoint_columns(table: Table, source: str | None, target: str | None) -> tuple[str, str]:
     """Choose the two columns of an edge list: as told, else by common names, else the first two."""
-    if len(table.names) < 2:
+    if len(table.columns) < 2:
         raise SignnapError(f"{table.title} has one column: expected two for the endpoints, a delimiter between")
     pairs = [(table.first_of([one]), table.first_of([other])) for one, other in _ENDPOINT_NAMES]
-    named = sorted(table.names, key=lambda name: name in table.nameless)
+    named = sorted(table.columns, key=lambda name: name in table.nameless)
     defaults = [pair for pair in pairs if None not in pair]
     first, second = defaults[0] if defaults else named[:2]
     source = table.require(source) if source else (first if target != first else second)
@@ -124,8 +115,7 @@ def _with_header(cells: Cells, header: Sequence[Sequence[str]], keys: int) -> Ta
     nameless = [name for name, cell in zip(names, first, strict=True) if skip and cell in _NAMELESS]
     return Table(
         title=str(cells.path),
-        names=tuple(names),
-        columns=[column.slice(skip) for column in cells.columns],
+        columns=_by_name(cells.path, names, [column.slice(skip) for column in cells.columns]),
         place=lambda row: f"{cells.path}, line {cells.line(row + skip)}",
         nameless=frozenset(nameless),
     )
@@ -145,6 +135,14 @@ def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], 
     return True
 
 
+def _by_name(path: Path, names: Sequence[str], columns: Sequence[Any]) -> dict[str, Any]:
+    named = dict(zip(names, columns, strict=True))
+    if len(named) < len(names):
+        twice = next(name for name in named if list(names).count(name) > 1)
+        raise SignnapError(f"{path} has two columns named {twice!r}: expected different names")
+    return named
+
+
 def _read_parquet(path: Path) -> Table:
     import pyarrow as pa
     from pyarrow import parquet
@@ -155,14 +153,13 @@ def _read_parquet(path: Path) -> Table:
                 raise SignnapError(f"{path} claims {file.metadata.num_rows:,} rows: expected a table that fits memory")
             table = file.read()
         table.validate(full=True)  # that text is UTF-8, for one
-        names = tuple(table.column_names)
+        names = table.column_names
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise SignnapError(f"{path} is not a readable Parquet file: {reason}") from error
     return Table(
         title=str(path),
-        names=names,
-        columns=table.columns,
+        columns=_by_name(path, names, table.columns),
         place=lambda row: f"{path}, row {row + 1}",
         nameless=frozenset(_NAMELESS),
     )

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from ..geometry import Embeddings, first_bad_row
 from ..graph import SparseFeatures
+from ..rows import Embeddings, first_bad_row, take_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +38,10 @@ def labelled_parts(embeddings: Embeddings, y: Tensor | None, train: Tensor, val:
         raise SignnapError(f"embeddings have shape {tuple(embeddings.shape)}: expected one row per node")
     if embeddings.shape[0] != len(y):
         raise SignnapError(f"there are {embeddings.shape[0]} embeddings for {len(y)} labels: expected one each")
+    embeddings = embeddings if isinstance(embeddings, SparseFeatures) else embeddings.float()
     named = {"training": train, "validation": val, "test": test}
     parts = [_part(name, embeddings, y, nodes) for name, nodes in named.items()]
     return Parts(parts[0], parts[1], parts[2], classes=int(y.max()) + 1)
-
-
-def take_rows(x: Embeddings, nodes: Tensor) -> Embeddings:
-    """The rows of these nodes, sparse if ``x`` is."""
-    if isinstance(x, SparseFeatures):
-        return SparseFeatures.from_scipy(x.to_scipy()[nodes.cpu().numpy()]).to(x.values.device)
-    return x.detach().index_select(0, nodes.to(x.device)).float()
 
 
 def _part(name: str, embeddings: Embeddings, y: Tensor, nodes: Tensor) -> Part:

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from ..geometry import Embeddings
 from ..graph import multiply
 from ..rng import generator
-from .parts import Part, Parts, labelled_parts, take_rows
+from ..rows import Embeddings, take_rows
+from .parts import Part, Parts, labelled_parts
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _fresh_rows(resample: Callable[[], Tensor], embeddings: Embeddings, train: T
     drawn = resample()
     if tuple(drawn.shape) != tuple(embeddings.shape):
         raise SignnapError(f"resampled embeddings are {tuple(drawn.shape)}: expected {tuple(embeddings.shape)}")
-    return take_rows(drawn, train)
+    return take_rows(drawn.float(), train)
 
 
 @dataclass

@@ -10,7 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
-from ..geometry import Embeddings
+from ..graph import SparseFeatures
+from ..rows import Embeddings
 from .logistic import LogisticResult, logistic_probe
 from .probe import ProbeResult, ProbeSettings, linear_probe
 
@@ -82,7 +83,7 @@ def score(
     """
     if probe not in PROBES:
         raise unknown_name("probe", probe, PROBES)
-    if isinstance(embeddings, Tensor) or not len(embeddings):
+    if isinstance(embeddings, (Tensor, SparseFeatures)) or not len(embeddings):
         raise SignnapError("expected a list with the embeddings of one or more encoder seeds")
     draws: Sequence[Callable[[], Tensor] | None] = [None] * len(embeddings) if resample is None else resample
     if len(draws) != len(embeddings):
@@ -97,8 +98,9 @@ def score(
         return linear_probe(z, y, train, val, test, settings=settings, seeds=seeds, resample=draw)
 
     results = [judge(z, draw) for z, draw in zip(embeddings, draws, strict=True)]
+    runs = [[100 * r.test_accuracy for r in probes] for probes in results]
     return Score(
-        accuracy=_over_seeds(runs := [[100 * r.test_accuracy for r in probes] for probes in results]),
+        accuracy=_over_seeds(runs),
         val_accuracy=_over_seeds([[100 * r.val_accuracy for r in probes] for probes in results]),
         probe=probe,
         protocol=_protocol(len(runs), len(runs[0])),

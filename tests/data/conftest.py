@@ -1,0 +1,44 @@
+"""What the tests of tables share."""
+
+from pathlib import Path
+
+import pytest
+
+from signnap.errors import SignnapError
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Write a file in an empty working folder, so that sentences show its bare name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(name, content):
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def sentence():
+    """The one sentence with which a call fails."""
+
+    def sentence(call, *arguments, **options):
+        with pytest.raises(SignnapError) as caught:
+            call(*arguments, **options)
+        message = str(caught.value)
+        assert "\n" not in message
+        return message
+
+    return sentence
+
+
+@pytest.fixture(scope="session")
+def edges_of():
+    """Undirected edges as pairs of the user's ids."""
+
+    def edges_of(graph):
+        rows, cols = graph.pattern.to_scipy().nonzero()
+        return {frozenset((str(graph.ids[r]), str(graph.ids[c]))) for r, c in zip(rows, cols, strict=True)}
+
+    return edges_of

@@ -1,0 +1,152 @@
+"""Node tables: what their columns mean, and a sentence for every fault."""
+
+import logging
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from signnap.data.files import graph_from_files
+from signnap.graph import SparseFeatures, as_dense
+
+
+def pairs(*texts):
+    return {frozenset(text.split("-")) for text in texts}
+
+
+def test_a_node_table_gives_order_labels_and_features(write, edges_of):
+    nodes = write("n.csv", "name,age,member,label\nb,1.5,True,10\nc,2,false,\na,3,TRUE,9\nd,-4e1,False,nan\n")
+    graph = graph_from_files(write("e.csv", "a,b\nc,a\n"), nodes)
+    assert graph.ids.tolist() == ["b", "c", "a", "d"]
+    assert graph.classes == ("9", "10")
+    assert graph.y.tolist() == [1, -1, 0, -1]
+    assert graph.feature_names == ("age", "member")
+    assert as_dense(graph.x).tolist() == [[1.5, 1], [2, 0], [3, 1], [-40, 0]]
+    assert edges_of(graph) == pairs("a-b", "a-c")
+
+
+def test_text_columns_become_one_column_per_value(write):
+    nodes = write("n.csv", "id,f,city,y\n1,0,Rome,u\n2,2,Oslo,v\n3,3,,u\n4,0, Rome ,u\n")
+    graph = graph_from_files(write("e.csv", "1,2\n"), nodes)
+    assert graph.feature_names == ("f", "city=Oslo", "city=Rome")
+    assert as_dense(graph.x).tolist() == [[0, 0, 1], [2, 1, 0], [3, 0, 0], [0, 0, 1]]
+    assert graph.classes == ("u", "v")
+
+
+def test_many_categories_stay_sparse(write):
+    rows = "".join(f"{i},c{i % 50}\n" for i in range(200))
+    graph = graph_from_files(write("e.csv", "1,2\n"), write("n.csv", "id,city\n" + rows))
+    assert isinstance(graph.x, SparseFeatures)
+    assert graph.num_features == 50
+
+
+def test_columns_can_be_named(write):
+    edges = write("e.csv", "p,q\n")
+    nodes = write("n.csv", "key,a,y,kind\np,1,5,k\nq,2,6,k\n")
+    graph = graph_from_files(edges, nodes, id_column="key", label_column="kind", feature_columns=["y", "a"])
+    assert graph.feature_names == ("y", "a")
+    assert graph.classes == ("k",)
+    assert as_dense(graph.x).tolist() == [[5, 1], [6, 2]]
+    assert graph_from_files(edges, nodes).classes == ("5", "6")
+    assert graph_from_files(edges, nodes, feature_columns=["y"]).y is None
+    assert graph_from_files(edges, nodes, feature_columns="a").feature_names == ("a",)
+
+
+def test_a_node_table_may_lack_a_header_and_its_first_column_is_the_id(write):
+    edges = write("e.csv", "5,6\n")
+    graph = graph_from_files(edges, write("n.csv", "5,0.5,1\n6,0.25,2\n"))
+    assert graph.ids.tolist() == [5, 6]
+    assert graph.feature_names == ("column 2", "column 3")
+    graph = graph_from_files(edges, write("n.csv", "key,0,1\n5,0.5,1\n6,0.25,2\n"))
+    assert graph.feature_names == ("0", "1")
+
+
+def test_an_index_without_a_name_is_not_a_feature(write):
+    edges = write("e.csv", "5,6\n")
+    graph = graph_from_files(edges, write("n.csv", ",id,f\n0,5,1\n1,6,2\n"))
+    assert (graph.ids.tolist(), graph.feature_names) == ([5, 6], ("f",))
+    assert graph_from_files(edges, write("n.csv", "Unnamed: 0,id,f\n0,5,1\n1,6,2\n")).feature_names == ("f",)
+    parquet.write_table(pa.table({"id": [5, 6], "f": [1, 2], "__index_level_0__": [0, 9]}), "n.parquet")
+    assert graph_from_files(edges, "n.parquet").feature_names == ("f",)
+
+
+def test_labels_that_a_data_frame_stored_as_floats_are_integers(write):
+    edges = write("e.csv", "1,2\n")
+    parquet.write_table(pa.table({"id": [1, 2, 3], "label": [10.0, 2.0, float("nan")]}), "n.parquet")
+    gaps = write("n.csv", "id,label\n1,10.0\n2,2.0\n3,\n"), write("m.csv", "id,label\n1,10.0\n2,2.0\n3,NaN\n")
+    for nodes in (*gaps, "n.parquet"):
+        graph = graph_from_files(edges, nodes)
+        assert graph.classes == ("2", "10")
+        assert graph.y.tolist() == [1, 0, -1]
+
+
+def test_labels_that_are_all_missing_are_no_labels(write):
+    assert graph_from_files(write("e.csv", "1,2\n"), write("n.csv", "id,label\n1,\n2,nan\n")).y is None
+
+
+def test_label_and_feature_at_once(write, sentence):
+    edges, nodes = write("e.csv", "1,2\n"), write("n.csv", "id,a\n1,3\n2,4\n")
+    message = sentence(graph_from_files, edges, nodes, label_column="a", feature_columns=["a"])
+    assert message == "column 'a' of n.csv is named both as label and as feature"
+
+
+@pytest.mark.parametrize(
+    ("edges", "nodes", "expected"),
+    [
+        ("source,target\n1,2\n1,9\n", "id\n1\n2\n", "e.csv, line 3 names node '9', which is not in n.csv"),
+        ("source,target\n1,2\n8,9\n", "id\n1\n2\n", "e.csv, line 3 names node '8', which is not in n.csv"),
+        ("source,target\n1,9\n8,2\n", "id\n1\n2\n", "e.csv, line 2 names node '9', which is not in n.csv"),
+        ("1,2\n", "id\n1\n2\n\n1\n", "n.csv, line 5 gives node '1' a second time: expected each id once"),
+        ("1,2\n", "id,f\n1,1\n,2\n", "n.csv, line 3, column 'id' is empty: expected a node id"),
+        ("1,2\n", "id\n", "n.csv holds no nodes below its header"),
+        ("1,2\n", "id,f\n1,1\n2,\n", "n.csv, line 3, column 'f' is empty: expected a finite number"),
+        ("1,2\n", "id,f\n1,1\n2,NaN\n", "n.csv, line 3, column 'f' holds 'NaN': expected a finite number"),
+        ("1,2\n", "id,f\n1,-inf\n2,1\n", "n.csv, line 2, column 'f' holds '-inf': expected a finite number"),
+        ("1,2\n", "id,f\n1,1e39\n2,1\n", "n.csv, line 2, column 'f' holds '1e39': expected a finite number"),
+        ("1,2\n", "id,f\n1,1\n2,2\n3,NA\n", "n.csv, line 4, column 'f' holds 'NA': expected a finite number"),
+        ("1,2\n", "id,f\n1,a\n2,b\n", "column 'f' of n.csv holds different text in every row, too many to be"),
+        ("1,2\n", "id,f,f\n1,1,2\n", "n.csv has two columns named 'f'"),
+    ],
+)
+def test_a_bad_node_table_is_one_sentence(write, edges, nodes, expected, sentence):
+    assert sentence(graph_from_files, write("e.csv", edges), write("n.csv", nodes)).startswith(expected)
+
+
+def test_too_many_categories(write, sentence):
+    edges = write("e.csv", "1,2\n")
+    rows = "".join(f"{i},t{i}\n" for i in range(10_001))
+    nodes = write("n.csv", "id,title\n" + rows + "x,t0\n")
+    assert "column 'title' of n.csv holds 10,001 different texts" in sentence(graph_from_files, edges, nodes)
+    few = write("few.csv", "id,title\n1,a\n2,b\n")
+    assert graph_from_files(edges, few, feature_columns=["title"]).feature_names == ("title=a", "title=b")
+
+
+def test_a_parquet_fault_names_the_row_and_an_odd_type_its_column(write, sentence):
+    edges = write("e.csv", "1,2\n")
+    parquet.write_table(pa.table({"id": [1, 2], "f": [0.5, None]}), "n.parquet")
+    assert (
+        sentence(graph_from_files, edges, "n.parquet")
+        == "n.parquet, row 2, column 'f' is empty: expected a finite number"
+    )
+    parquet.write_table(pa.table({"id": [1, 2], "f": [[1], [2]]}), "n.parquet")
+    assert sentence(graph_from_files, edges, "n.parquet").startswith("column 'f' of n.parquet is of type list")
+    parquet.write_table(pa.table({"id": [[1], [2]]}), "n.parquet")
+    assert sentence(graph_from_files, edges, "n.parquet").startswith("column 'id' of n.parquet is of type list")
+
+
+def test_no_features_means_structural_ones_and_a_note(write, caplog):
+    caplog.set_level(logging.INFO, logger="signnap")
+    path = write("e.csv", "1,2\n2,3\n")
+    for graph in (
+        graph_from_files(path),
+        graph_from_files(path, write("n.csv", "id,label\n1,a\n2,b\n3,a\n")),
+        graph_from_files(path, write("m.csv", "id,f\n1,1\n2,2\n3,3\n"), feature_columns=[]),
+    ):
+        assert graph.num_features > 0
+        assert len(graph.feature_names) == graph.num_features
+    assert caplog.text.count("no features given") == 3
+
+
+def test_a_table_of_isolated_nodes_is_a_graph(write):
+    graph = graph_from_files(write("e.csv", "source,target\n"), write("n.csv", "id\n1\n2\n"))
+    assert (graph.num_nodes, graph.num_edges, graph.report.isolated) == (2, 0, 2)

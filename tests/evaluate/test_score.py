@@ -1,0 +1,111 @@
+"""Scores: what the spread is over, and one sentence for whatever cannot be judged."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from signnap.errors import SignnapError
+from signnap.evaluate import PROBES, ProbeSettings, linear_probe, score, summarize
+from signnap.graph import SparseFeatures
+
+
+def test_paper_protocol_spreads_over_probes(clouds):
+    z, y, *split = clouds()
+    judged = score([z], y, *split, probe="linear-plain", seeds=range(3), weight_decay=3.0)
+    settings = ProbeSettings(logit_dropout=0.0, weight_decay=3.0)
+    alone = [100 * r.test_accuracy for r in linear_probe(z, y, *split, settings=settings, seeds=range(3))]
+    assert judged.protocol == "paper: 1 encoder seed × 3 probe seeds"
+    assert (judged.encoder_seeds, judged.probe_seeds) == (1, 3)
+    assert judged.runs == [alone] and judged.accuracy.values == alone
+    assert judged.accuracy.mean == pytest.approx(np.mean(alone))
+    assert judged.accuracy.std == pytest.approx(np.std(alone, ddof=1))
+
+
+def test_honest_protocol_spreads_over_encoders(clouds):
+    z, y, *split = clouds()
+    others = [z, z + torch.randn(z.shape, generator=torch.Generator().manual_seed(1)), z[:, :2]]
+    judged = score(others, y, *split, probe="linear", seeds=range(2), resample=[lambda z=z: z for z in others])
+    means = np.mean(judged.runs, axis=1)
+    assert judged.protocol == "honest: 3 encoder seeds × 2 probe seeds"
+    assert judged.accuracy.values == pytest.approx(means)
+    assert judged.accuracy.std == pytest.approx(np.std(means, ddof=1)) and judged.accuracy.std > 0
+    as_dict = judged.as_dict()
+    assert json.loads(json.dumps(as_dict)) == as_dict
+    assert set(as_dict["accuracy"]) == {"mean", "std", "values"}
+
+
+def test_score_says_what_it_wants(clouds):
+    z, y, *split = clouds()
+    with pytest.raises(SignnapError, match="unknown probe 'linaer', did you mean 'linear'"):
+        score([z], y, *split, probe="linaer")
+    with pytest.raises(SignnapError, match="expected a list"):
+        score(z, y, *split)
+    with pytest.raises(SignnapError, match="expected a list"):
+        score([], y, *split)
+    with pytest.raises(SignnapError, match="1 resamplers were given for 2 encoder seeds"):
+        score([z, z], y, *split, resample=[lambda: z])
+
+
+def test_summary():
+    assert summarize([80.0]).std == 0.0
+    summary = summarize([1, 2, 4])
+    assert (summary.mean, summary.std) == (pytest.approx(7 / 3), pytest.approx(np.std([1, 2, 4], ddof=1)))
+    assert str(summary) == "2.33 ± 1.53"
+    with pytest.raises(SignnapError, match="nothing to summarise"):
+        summarize([])
+
+
+def test_a_class_that_training_lacks_is_fine(clouds):
+    z, y, train, val, test = clouds()
+    for probe in PROBES:
+        result = score([z], y, train[y[train] != 2], val, test, probe=probe, seeds=[0])
+        assert 0 < result.accuracy.mean < 100
+
+
+@pytest.fixture
+def data(clouds):
+    return dict(zip(("embeddings", "y", "train", "val", "test"), clouds(), strict=True))
+
+
+BROKEN = {
+    "no labels": (lambda d: {"y": None}, "there are no labels"),
+    "missing label": (
+        lambda d: {"y": d["y"].index_fill(0, d["val"][2:3], -1)},
+        r"node \d+ of the validation part has no",
+    ),
+    "empty": (lambda d: {"test": d["test"][:0]}, "the test part of the split is empty"),
+    "NaN": (
+        lambda d: {"embeddings": d["embeddings"].index_fill(0, d["train"][1:2], torch.nan)},
+        "holds NaN or infinity",
+    ),
+    "rows": (lambda d: {"embeddings": d["embeddings"][:-1]}, "149 embeddings for 150 labels"),
+    "one vector": (lambda d: {"embeddings": d["embeddings"][:, 0]}, r"shape \(150,\): expected one row per node"),
+    "outside": (
+        lambda d: {"train": d["train"].index_fill(0, torch.tensor([0]), 150)},
+        "names node 150: expected 0 to 149",
+    ),
+    "mask": (lambda d: {"train": torch.ones(150, dtype=torch.bool)}, "the training part holds torch.bool values"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.parametrize("probe", ["linear", "logistic"])
+def test_bad_input_is_one_sentence(case, probe, data):
+    change, message = BROKEN[case]
+    data |= change(data)
+    with pytest.raises(SignnapError, match=message):
+        score([data.pop("embeddings")], **data, probe=probe)
+
+
+def test_the_named_node_is_the_broken_one(data):
+    node = int(data["test"][7])
+    data["embeddings"][node, 2] = torch.inf
+    with pytest.raises(SignnapError, match=f"the embedding of node {node} holds"):
+        linear_probe(**data)
+    matrix = sp.csr_matrix(data["embeddings"].nan_to_num(posinf=0).numpy())
+    matrix[node, 3] = np.nan
+    with pytest.raises(SignnapError, match=f"the embedding of node {node} holds"):
+        linear_probe(**data | {"embeddings": SparseFeatures.from_scipy(matrix)})

@@ -1,0 +1,54 @@
+"""Row arithmetic: the same numbers from dense and sparse rows, whatever the chunk size."""
+
+import pytest
+import scipy.sparse as sp
+import torch
+
+import signnap.rows
+from signnap.graph import SparseFeatures
+from signnap.rows import dense_rows, first_bad_row, mean_row, project, row_dots, take_rows
+
+
+def both(seed=0):
+    source = torch.Generator().manual_seed(seed)
+    dense = torch.randn(9, 4, generator=source) * (torch.rand(9, 4, generator=source) < 0.5)
+    return dense, SparseFeatures.from_scipy(sp.csr_matrix(dense.numpy()))
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 10**6])
+@pytest.mark.parametrize("kind", [0, 1])
+def test_slow_twins(kind, chunk, monkeypatch):
+    monkeypatch.setattr(signnap.rows, "_CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(signnap.rows, "_CHUNK_ROWS", chunk)
+    (dense, left), (other, right) = (both(seed) for seed in (0, 1))
+    left, right = (dense, other) if kind == 0 else (left, right)
+    pairs = torch.tensor([[0, 3, 3, 8, 5], [1, 3, 0, 2, 5]])
+    expected = [sum(float(a) * float(b) for a, b in zip(dense[i], other[j], strict=True)) for i, j in pairs.t()]
+    assert row_dots(left, right, pairs).tolist() == pytest.approx(expected)
+    vector = torch.arange(4.0).double()
+    assert project(left, vector).tolist() == pytest.approx((dense.double() @ vector).tolist())
+    assert mean_row(left).tolist() == pytest.approx(dense.double().mean(dim=0).tolist())
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_selection(kind):
+    dense, z = both()[0], both()[kind]
+    nodes = torch.tensor([5, 0, 5])
+    assert torch.equal(dense_rows(z, nodes), dense[nodes])
+    taken = take_rows(z, nodes)
+    assert isinstance(taken, type(z))
+    assert torch.equal(taken.dense() if kind else taken, dense[nodes])
+
+
+def test_a_large_offset_cancels():
+    z = torch.tensor([[3333.3, 0.1], [3333.3, -0.1]])
+    a, b, ab = row_dots(z, z, torch.tensor([[0, 1, 0], [0, 1, 1]]))
+    assert float(a + b - 2 * ab) == pytest.approx(0.04, rel=1e-6)
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_first_bad_row(value):
+    dense, sparse = both()
+    assert first_bad_row(dense) is None and first_bad_row(sparse) is None
+    dense[6, 0] = dense[8, 2] = value
+    assert first_bad_row(dense) == first_bad_row(SparseFeatures.from_scipy(sp.csr_matrix(dense.numpy()))) == 6
