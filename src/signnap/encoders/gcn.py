@@ -62,7 +62,7 @@ class GCNStack(Encoder):
         h = first.propagate(products, view)
         handed_on = None
         for convolution in rest:
-            handed_on = self._joined(dropout(torch.relu(h), self.dropout, self.training), handed_on)
+            handed_on = self._joined(dropout(h, self.dropout, self.training, rectify=True), handed_on)
             h = convolution.propagate(convolution.products(handed_on), view)
         return h
 

@@ -29,7 +29,7 @@ class SAGEStack(Encoder):
         h = multiply(drop_features(view.x, self.dropout, self.training), self.weights[0])
         h = view.neighbour_mean(h) + self.biases[0]
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
-            h = dropout(torch.relu(h), self.dropout, self.training)
+            h = dropout(h, self.dropout, self.training, rectify=True)
             h = view.neighbour_mean(h @ weight) + bias
         return h
 

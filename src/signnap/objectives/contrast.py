@@ -14,18 +14,21 @@ from torch import Tensor
 
 from ..graph.kernels import csr
 
-#: Scores in one chunk: 2 MiB, which stays in a core's cache between the passes over it.
+#: Scores in one chunk: 2 MiB, which stay in the cores' caches between the passes over them.
 _CHUNK_SCORES = 1 << 19
 
 
 class RowRule(Protocol):
-    """How one row of scores becomes a loss.
+    """How rows of scores become losses.
 
-    Called with the negatives' scores (rows, K) and the positive's (rows,), it must overwrite the former with
-    their gradient and return (loss per row, gradient of the positive's score, log Σ exp of all K+1 scores).
+    ``rows`` sees a chunk: the negatives' scores (rows, K) and the positive's (rows,). It overwrites the former
+    with their gradients and returns (what the row costs, log Σ_k exp of the negatives' scores). ``finish`` then
+    adds the positives of all anchors at once: (loss per anchor, gradient of its positive's score).
     """
 
-    def __call__(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
+    def rows(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def finish(self, cost: Tensor, log_sum: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
 #: (anchors, their scores, a function that writes Σ_k score·bank, with the scores as they are by then)
@@ -67,7 +70,7 @@ def _shared_chunk(z: Tensor, bank: Tensor, negatives: Tensor, first: int, share:
 def _own_chunks(z: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Chunk]:
     """Every anchor with its own negatives: sampled products over a CSR pattern, K entries per row."""
     k = negatives.shape[1]
-    step = max(1, 2 * _CHUNK_SCORES // k)
+    step = max(1, _CHUNK_SCORES // k)
     for start in range(0, len(z), step):
         anchors = slice(start, min(start + step, len(z)))
         count = anchors.stop - start
@@ -87,24 +90,22 @@ class _Contrast(torch.autograd.Function):
     def forward(
         ctx: Any, z: Tensor, positive: Tensor, bank: Tensor, negatives: Tensor, rule: RowRule
     ) -> tuple[Tensor, Tensor]:
-        n = len(z)
-        z_grad, positive_grad = torch.empty_like(z), torch.empty_like(positive)
-        total, information = z.new_zeros((), dtype=torch.float64), z.new_zeros((), dtype=torch.float64)
+        z_grad, cost, log_sum = torch.empty_like(z), torch.empty_like(positive), torch.empty_like(positive)
         for anchors, scores, combine in score_chunks(z, bank, negatives):
-            loss, positive_grad[anchors], log_sum = rule(scores, positive[anchors])
-            total += loss.sum(dtype=torch.float64)
-            information += (log_sum - positive[anchors]).sum(dtype=torch.float64)
+            cost[anchors], log_sum[anchors] = rule.rows(scores, positive[anchors])
             if ctx.needs_input_grad[0]:
                 combine(z_grad[anchors])
-        ctx.save_for_backward(z_grad.div_(n), positive_grad.div_(n))
-        info_nce = (information / n).to(z.dtype)
+        loss, positive_grad = rule.finish(cost, log_sum, positive)
+        ctx.save_for_backward(z_grad, positive_grad)
+        info_nce = (torch.logaddexp(log_sum, positive) - positive).mean()
         ctx.mark_non_differentiable(info_nce)
-        return (total / n).to(z.dtype), info_nce
+        return loss.mean(), info_nce
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         z_grad, positive_grad = ctx.saved_tensors
-        return z_grad * grads[0], positive_grad * grads[0], None, None, None
+        scale = grads[0] / len(z_grad)
+        return z_grad * scale, positive_grad * scale, None, None, None
 
 
 def contrast(z: Tensor, positive: Tensor, bank: Tensor, negatives: Tensor, rule: RowRule) -> tuple[Tensor, Tensor]:

@@ -44,8 +44,8 @@ class InfoNCE(Objective):
         if self.normalize:
             z1, z2 = normalize(z1, dim=1), normalize(z2, dim=1)
         positive = (z1 * z2).sum(dim=1) / self.temperature
-        first, _ = contrast(z1 / self.temperature, positive, self.bank.second, drawn, infonce_rows)
-        second, _ = contrast(z2 / self.temperature, positive, self.bank.first, drawn, infonce_rows)
+        first, _ = contrast(z1 / self.temperature, positive, self.bank.second, drawn, SoftmaxRule())
+        second, _ = contrast(z2 / self.temperature, positive, self.bank.first, drawn, SoftmaxRule())
         total = first + second
         return Terms(total, first, second, math.log(self.negatives) - 0.5 * total.detach())
 
@@ -57,11 +57,14 @@ class InfoNCE(Objective):
         return 2 * math.log(self.negatives + 1)
 
 
-def infonce_rows(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Softmax cross-entropy over a row's K negatives and its positive."""
-    peak = torch.maximum(scores.amax(dim=1), positive)
-    own = (positive - peak).exp()
-    total = scores.sub_(peak[:, None]).exp_().sum(dim=1) + own
-    scores.div_(total[:, None])
-    log_sum = peak + total.log()
-    return log_sum - positive, own / total - 1, log_sum
+class SoftmaxRule:
+    """Cross-entropy of the positive among a row's K negatives and itself."""
+
+    def rows(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+        log_sum = scores.logsumexp(dim=1)
+        log_all = torch.logaddexp(log_sum, positive)
+        scores.sub_(log_all[:, None]).exp_()
+        return log_all, log_sum
+
+    def finish(self, cost: Tensor, log_sum: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+        return cost - positive, (positive - cost).exp() - 1

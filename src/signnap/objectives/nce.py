@@ -10,7 +10,7 @@ from torch.nn.functional import softplus
 
 from ..contracts import Objective, Terms
 from .bank import MemoryBank, draw_negatives
-from .contrast import RowRule, contrast, score_chunks
+from .contrast import contrast, score_chunks
 
 
 class NCE(Objective):
@@ -22,7 +22,7 @@ class NCE(Objective):
 
     Z is N times the mean of s over the first iteration's scores (positives included), then frozen. z is not
     normalised, bank rows are. The authors' ε = 1e-12 inside the logarithms is below float32 resolution and left
-    out; scores are clamped at 80, beyond which exp overflows.
+    out.
     """
 
     log_z: Tensor
@@ -48,7 +48,7 @@ class NCE(Objective):
             log_z = self.log_z[view]
             if log_z.isnan():
                 log_z = _log_normaliser(scaled.detach(), positive.detach(), bank, drawn)
-            rule = nce_rows(float(log_z) + math.log(self.negatives / len(z)))
+            rule = BinaryRule(float(log_z) + math.log(self.negatives / len(z)), self.negatives)
             loss, information = contrast(scaled, positive, bank, drawn, rule)
             losses.append(loss)
             informations.append(information)
@@ -65,22 +65,25 @@ class NCE(Objective):
         return 2 * (math.log(self.negatives + 1) + self.negatives * math.log1p(1 / self.negatives))
 
 
-def nce_rows(shift: float) -> RowRule:
-    """The binary rule on rows of scores, with ``shift`` = log Z + log c.
+class BinaryRule:
+    """One binary decision per candidate, with ``shift`` = log Z + log c.
 
-    With e = exp(score) and w = exp(shift): softplus(score − shift) = log(e + w) − shift, its slope is e/(e + w).
+    With e = exp(score) and w = exp(shift): softplus(score − shift) = log(e + w) − shift, and its slope is e/(e + w).
     """
 
-    def rule(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        raised = scores.clamp_(max=80.0).exp_()
-        total = raised.sum(dim=1)
-        above = raised + math.exp(shift)
-        raised.div_(above)
-        loss = above.log_().sum(dim=1) - shift * scores.shape[1]
-        own = positive - shift
-        return loss + softplus(-own), torch.sigmoid(own) - 1, torch.logaddexp(total.log(), positive)
+    def __init__(self, shift: float, negatives: int) -> None:
+        self.shift, self.negatives = shift, negatives
 
-    return rule
+    def rows(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+        raised = scores.exp_()
+        total = raised.sum(dim=1)
+        above = raised + math.exp(self.shift)
+        raised.div_(above)
+        return above.log_().sum(dim=1), total.log_()
+
+    def finish(self, cost: Tensor, log_sum: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+        own = positive - self.shift
+        return softplus(-own) + cost - self.negatives * self.shift, torch.sigmoid(own) - 1
 
 
 def _log_normaliser(z: Tensor, positive: Tensor, bank: Tensor, negatives: Tensor) -> Tensor:
