@@ -5,6 +5,8 @@ A foundation rather than a judge, because the training loop watches the same num
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -35,10 +37,12 @@ def directions(z: Tensor) -> Tensor:
 def effective_rank(z: Tensor) -> float:
     """exp(entropy) of the normalised singular values of the centred matrix: how many directions are in use.
 
-    Between 1 and min(N − 1, d); 0 when all rows coincide. The singular values come from the smaller of the two
+    Between 1 and min(N − 1, d); 0 when all rows coincide, NaN when one is not finite. The singular values come from the smaller of the two
     Gram matrices, in float64.
     """
     z = z.double()
+    if not z.isfinite().all():
+        return math.nan
     centred = z - z.mean(dim=0)
     if centred.square().sum() <= ROUNDING**2 * z.square().sum():
         return 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 from ..errors import SignnapError
@@ -17,7 +18,10 @@ def main() -> None:
     except SignnapError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
-    except MemoryError:
+    except (MemoryError, RuntimeError) as error:
+        # torch says it in a RuntimeError of many words
+        if not isinstance(error, MemoryError) and not re.search("allocate memory|out of memory", str(error)):
+            raise
         print("error: there is not enough memory for this graph and these settings", file=sys.stderr)
         sys.exit(1)
     except BrokenPipeError:  # the reader of our output (head, less) has gone

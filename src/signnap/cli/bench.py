@@ -19,9 +19,9 @@ def speed(as_json: Json = False) -> None:
 
     result = measure_speed()
     rows = [
-        (name, f"{result['ratios'][name]:.1f} ×", f"{result['milliseconds'][ours]:.1f} ms", f"{result['milliseconds'][twin]:.0f} ms", what)
-        for name, (ours, twin, what) in result["compared"].items()
-    ]  # fmt: skip
+        (name, f"{ratio:.1f} ×", f"{times['ours']:.1f} ms", f"{times['twin']:.0f} ms", result["measured_on"][name])
+        for (name, ratio), times in zip(result["ratios"].items(), result["milliseconds"].values(), strict=True)
+    ]
     title = f"{result['threads']} threads, torch {result['torch']}; times are noisy, ratios were measured side by side"
     emit(result, as_json, (title, ("ratio", "faster", "ours", "twin", "measured on"), rows))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 def emit(result: dict[str, Any], as_json: bool, *tables: tuple[str, Sequence[str], Iterable[Sequence[str]]]) -> None:
     """Print one JSON object, or tables of (title, column names, rows)."""
     if as_json:
-        print(json.dumps(result))
+        print(json.dumps(_strict(result), allow_nan=False))
         return
     from rich.console import Console
     from rich.table import Table
@@ -25,6 +26,15 @@ def emit(result: dict[str, Any], as_json: bool, *tables: tuple[str, Sequence[str
         for row in rows:
             table.add_row(*row)
         console.print(table)
+
+
+def _strict(value: Any) -> Any:
+    """JSON has no NaN and no infinity; what is not a number becomes null."""
+    if isinstance(value, dict):
+        return {key: _strict(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_strict(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def say(words: str) -> None:

@@ -84,14 +84,9 @@ def _changes(config: Path | None, flags: dict[str, Any], more: list[str]) -> dic
 
 def _check(changes: dict[str, Any], preset: str, config: Path | None) -> None:
     """Refuse bad settings before anything heavy is loaded."""
-    from ..errors import unknown_name
-    from ..methods.settings import METHODS, OBJECTIVES, resolve
+    from ..methods.settings import resolve
 
-    settings = resolve(changes, preset=preset, origin=str(config) if config else "the settings")
-    if settings.objective not in OBJECTIVES:
-        raise unknown_name("objective", settings.objective, OBJECTIVES)
-    if settings.method not in METHODS:
-        raise unknown_name("method", settings.method, METHODS)
+    resolve(changes, preset=preset, origin=str(config) if config else "the settings")
 
 
 def _short(value: Any) -> str:
@@ -104,6 +99,7 @@ def embed(
     out: Annotated[Path, typer.Option("--out", help="File to write: .npy, .csv or .parquet.")],
     nodes: Nodes = None,
     id_column: IdColumn = None,
+    label_column: LabelColumn = None,
     as_json: Json = False,
 ) -> None:
     """Embed a graph with a trained model; rows carry your node ids in your order."""
@@ -111,7 +107,7 @@ def embed(
     from ..methods.signnap import SIGNNAP
 
     model = SIGNNAP.load(run)
-    loaded = open_graph(graph, nodes, id_column)
+    loaded = open_graph(graph, nodes, id_column, label_column)
     z = model.transform(loaded)
     write_embeddings(out, z, loaded.ids)
     say(f"wrote {z.shape[0]:,} embeddings of width {z.shape[1]} to {out}")

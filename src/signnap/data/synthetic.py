@@ -15,10 +15,10 @@ def synthetic_graph(
     nodes: int = 3000,
     communities: int = 6,
     mean_degree: float = 6.0,
-    wrong_edges: float = 0.25,
+    wrong_edges: float = 0.2,
     words: int = 1000,
     words_per_node: int = 15,
-    topic_share: float = 0.35,
+    topic_share: float = 0.25,
 ) -> Graph:
     """Communities with uneven degrees, bag-of-words features, and a stated share of edges that are wrong.
 
@@ -28,7 +28,7 @@ def synthetic_graph(
     background that all share. A pure function of its arguments.
 
     >>> synthetic_graph(0)
-    Graph(synthetic: 3,000 nodes, 8,9... edges, 1,000 features, 6 classes)
+    Graph(synthetic: 3,000 nodes, 9,000 edges, 1,000 features, 6 classes)
     """
     rng = np.random.default_rng(seed)
     label = rng.permutation(np.arange(nodes) % communities)

@@ -157,10 +157,9 @@ def drop_features(x: Features, p: float, training: bool) -> Features:
     if isinstance(x, SparseFeatures):
         return x.with_values(dropout(x.values, p))
     if isinstance(x, StreamedFeatures):
+        scale = 1 / (1 - p) if p < 1 else 0.0
         return x.then(
-            lambda chunk, source: (
-                chunk * (torch.rand(chunk.shape, generator=source, device=chunk.device) >= p) / (1 - p)
-            )
+            lambda chunk, source: chunk * scale * (torch.rand(chunk.shape, generator=source, device=chunk.device) >= p)
         )
     return dropout(x, p)
 

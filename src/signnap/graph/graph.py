@@ -100,7 +100,7 @@ class Graph:
         The authors' code stores no loops on pubmed (1, 0), one loop per node on the Amazon and Coauthor graphs
         (1, 1), and doubled values on facebook (2, 3); see spec §1.
         """
-        stored = torch.full((self.pattern.num_entries,), edge_value, device=self.pattern.device)
+        stored = torch.full((self.pattern.num_entries,), float(edge_value), device=self.pattern.device)
         stored[self.pattern.diagonal] = loop_value
         return View(self.pattern, stored, row_normalized(self.x) if normalize else self.x)
 

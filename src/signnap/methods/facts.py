@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import platform
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import torch
 
 from .. import __version__
+from ..config import read_toml
 from ..errors import SignnapError
 from ..graph import Graph
-from ..storage import write_text
 from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
+from .settings import Settings
 
 
 def choose_device(name: str) -> torch.device:
@@ -61,23 +63,22 @@ def peak_memory_mb() -> float:
     return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
-def check_resumable(folder: RunFolder, settings: str, facts: dict[str, Any], resume: bool) -> None:
-    """Start a fresh folder, or make sure that an existing run is the one to continue."""
+def check_resumable(folder: RunFolder, settings: Settings, facts: dict[str, Any], resume: bool) -> None:
+    """Make sure that a folder is free for a new run, or holds the very run that is to be continued."""
     if not folder.exists():
         if resume:
             raise SignnapError(f"{folder.path} holds no run to resume: it has no {folder.config.name}")
-        write_text(folder.config, settings)
         return
     if not resume:
         raise SignnapError(f"{folder.path} already holds a run: give --resume to continue it, or another --out")
-    before = dict(line.split(" = ", 1) for line in folder.config.read_text(encoding="utf-8").splitlines())
-    for line in settings.splitlines():
-        name, value = line.split(" = ", 1)
+    before = read_toml(folder.config)
+    for name, value in asdict(settings).items():
         if name != "iterations" and before.get(name) != value:
             raise SignnapError(
-                f"{folder.path} was trained with {name} = {before.get(name)}, not {value}: cannot resume"
+                f"{folder.path} was trained with {name} = {before.get(name)!r}, not {value!r}: cannot resume"
             )
-    known = folder.read_facts()["fingerprint"] if folder.facts.exists() else facts["fingerprint"]
-    if known != facts["fingerprint"]:
+    known = folder.read_facts()
+    if known["fingerprint"] != facts["fingerprint"]:
         raise SignnapError(f"{folder.path} was trained on another graph than {facts['graph']}: cannot resume")
-    write_text(folder.config, settings)
+    if known["finished"] and not folder.state.exists():
+        raise SignnapError(f"{folder.path} holds a model without its training state: cannot resume")

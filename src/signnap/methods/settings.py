@@ -38,7 +38,7 @@ class Settings:
     #: temperature, momentum of the memory bank
     objective: str = "nce"
     negatives: int = 1024
-    share: int = 64
+    share: int = 512
     temperature: float = 0.1
     momentum: float = 0.5
     #: the adjacency as stored before normalisation adds the identity (spec §1), and row-normalised features
@@ -54,19 +54,22 @@ class Settings:
     split: str = "none"
 
     def __post_init__(self) -> None:
-        positive = {"dim": self.dim, "layers": self.layers, "heads": self.heads, "iterations": self.iterations}
-        for name, value in positive.items():
+        for name in ("dim", "layers", "heads", "negatives", "iterations"):
+            value = getattr(self, name)
             if value < 1:
                 raise SignnapError(f"{name} is {value}: expected a whole number of at least 1")
-        for name, value in {"lr": self.lr, "temperature": self.temperature, "edge_value": self.edge_value}.items():
+        for name in ("lr", "temperature", "edge_value"):
+            value = getattr(self, name)
             if not 0 < value < float("inf"):
                 raise SignnapError(f"{name} is {value}: expected a positive number")
-        for name, value in {"dropout": self.dropout, "momentum": self.momentum}.items():
+        for name in ("dropout", "drop_edge", "mask_features", "momentum"):
+            value = getattr(self, name)
             if not 0 <= value <= 1:
                 raise SignnapError(f"{name} is {value}: expected a number from 0 to 1")
-        for name, value in {"weight_decay": self.weight_decay, "share": self.share, "seed": self.seed}.items():
-            if value < 0:
-                raise SignnapError(f"{name} is {value}: expected at least 0")
+        for name in ("weight_decay", "loop_value", "share", "seed"):
+            value = getattr(self, name)
+            if not 0 <= value < float("inf"):
+                raise SignnapError(f"{name} is {value}: expected a finite number of at least 0")
 
 
 def preset_names() -> list[str]:
@@ -86,10 +89,12 @@ def resolve(
         raise unknown_name("preset", preset, preset_names())
     sections = read_toml(str(_presets() / f"{preset}.toml"))
     backbone = changes.get("backbone", sections["common"].get("backbone", Settings.backbone))
-    if backbone not in BACKBONES and backbone != "custom":
-        raise unknown_name("backbone", str(backbone), BACKBONES)
-    layers = [sections["common"], sections["backbone"].get(backbone, {}), sections["dataset"].get(dataset, {})]
-    return build(Settings, {key: value for layer in (*layers, changes) for key, value in layer.items()}, origin)
+    layers = [sections["common"], sections["backbone"].get(str(backbone), {}), sections["dataset"].get(dataset, {})]
+    settings = build(Settings, {key: value for layer in (*layers, changes) for key, value in layer.items()}, origin)
+    for kind, known in {"method": METHODS, "backbone": BACKBONES, "objective": OBJECTIVES}.items():
+        if getattr(settings, kind) not in (*known, "custom"):
+            raise unknown_name(kind, getattr(settings, kind), known)
+    return settings
 
 
 def probe_weight_decay(dataset: str, preset: str = "paper") -> float:

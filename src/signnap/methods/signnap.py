@@ -44,7 +44,8 @@ class TwoViews:
         }
         self.encoder, self.objective = encoder.to(device), objective.to(device)
         self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
-        with torch.no_grad():
+        # A module that sizes itself on first use draws its weights here.
+        with torch.no_grad(), rng.as_default(rng.generator(seed, "sizes", device)):
             dim = self.encoder.eval()(view).shape[1]
         self.objective.prepare(view.pattern.num_nodes, dim, rng.generator(seed, "bank", device))
 
@@ -128,7 +129,10 @@ class SIGNNAP:
     def settings_for(self, dataset: str | None) -> Settings:
         """The complete settings that a graph of this name would be trained with."""
         given = {k: v for k, v in self._params.items() if v is not None and k not in ("preset", "perturbation")}
-        given = {k: v if isinstance(v, (str, int, float, bool)) else "custom" for k, v in given.items()}
+        given = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
+        for part, kind in (("backbone", nn.Module), ("objective", Objective)):
+            if isinstance(given.get(part), kind):
+                given[part] = "custom"
         return resolve(given, dataset=dataset, preset=self._params["preset"])
 
     def fit(
@@ -152,13 +156,12 @@ class SIGNNAP:
         training = _visible(graph, settings.split).without_labels().to(choose_device(device))
         facts = run_facts(training)
         if folder is not None:
-            check_resumable(folder, to_toml(settings), facts, resume)
-        run = Run(self._task(training, settings), settings.lr, settings.weight_decay)
-        if folder is not None and resume and folder.state.exists():
-            run.restore(folder.load_state())
-            folder.cut_metrics(run.iteration)
+            check_resumable(folder, settings, facts, resume)
+        run = Run(self.task(training), settings.lr, settings.weight_decay)
         if folder is not None:
-            folder.write_facts(facts)
+            if resume:
+                folder.restore(run, settings.iterations)
+            folder.begin(to_toml(settings), facts)
         self.settings_, self.encoder_, self.facts_ = settings, run.task.modules["encoder"], facts  # type: ignore[index]
         self.outcome_ = train(
             run,
@@ -167,14 +170,16 @@ class SIGNNAP:
             model=self.encoder_,
             folder=folder,
             report=report,
-            stop_on_collapse=stop_on_collapse,
+            stop_on_collapse=stop_on_collapse and training.num_nodes > 1,  # one node always equals itself
         )
         self.facts_ = facts | run_facts(training, self.outcome_)
         if folder is not None:
             folder.write_facts(self.facts_)
         return self
 
-    def _task(self, graph: Graph, settings: Settings) -> TwoViews:
+    def task(self, graph: Graph) -> TwoViews:
+        """What ``fit`` trains on a graph, for callers that drive the loop themselves."""
+        settings = self.settings_for(graph.name)
         with rng.as_default(rng.generator(settings.seed, "init")):
             encoder = self._encoder(settings, graph.num_features)
         objective = build_objective(
@@ -190,7 +195,8 @@ class SIGNNAP:
         given = self._params["backbone"]
         return build_encoder(
             copy.deepcopy(given) if settings.backbone == "custom" else settings.backbone,
-            in_dim=num_features, dim=settings.dim, layers=settings.layers, dropout=settings.dropout, heads=settings.heads,
+            in_dim=num_features, dim=settings.dim, layers=settings.layers, dropout=settings.dropout,
+            heads=settings.heads,
         )  # fmt: skip
 
     def untrained(self, graph: Any, seed: int | None = None) -> SIGNNAP:

@@ -17,7 +17,7 @@ def build_objective(
     negatives: int = 1024,
     temperature: float = 0.1,
     momentum: float = 0.5,
-    share: int = 64,
+    share: int = 512,
 ) -> Objective:
     """Build a named objective; a ready one is handed through."""
     if isinstance(objective, Objective):

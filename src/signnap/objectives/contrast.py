@@ -42,7 +42,7 @@ def score_chunks(z: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Chunk]:
     """
     groups, k = negatives.shape
     share = -(-len(z) // groups)
-    if share == 1:
+    if share == 1 and k <= len(bank):  # torch allows a CSR row no more entries than it has columns
         yield from _own_chunks(z, bank, negatives)
         return
     step = max(1, _CHUNK_SCORES // (share * k))

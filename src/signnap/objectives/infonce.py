@@ -26,7 +26,7 @@ class InfoNCE(Objective):
         negatives: int = 1024,
         temperature: float = 0.1,
         momentum: float = 0.5,
-        share: int = 64,
+        share: int = 512,
         normalize: bool = True,
     ) -> None:
         super().__init__()

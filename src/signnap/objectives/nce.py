@@ -27,7 +27,9 @@ class NCE(Objective):
 
     log_z: Tensor
 
-    def __init__(self, negatives: int = 1024, temperature: float = 0.1, momentum: float = 0.5, share: int = 64) -> None:
+    def __init__(
+        self, negatives: int = 1024, temperature: float = 0.1, momentum: float = 0.5, share: int = 512
+    ) -> None:
         super().__init__()
         self.negatives = negatives
         self.temperature = temperature

@@ -7,6 +7,7 @@ killed between any two writes and the resumed run still equals one that was neve
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from ..errors import SignnapError
 from ..storage import cannot_write, replacing, write_text
+from .loop import Run
 
 
 class RunFolder:
@@ -42,36 +44,54 @@ class RunFolder:
                 raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}")
 
     def save_state(self, state: dict[str, Any], weights: dict[str, Tensor]) -> None:
-        """Write the state to resume from, then the weights to embed with."""
-        with replacing(self.state) as temporary:
-            _as_oserror(torch.save, state, temporary)
+        """Write the weights to embed with, then the state to resume from: a state never waits for its weights."""
         self._save_weights(weights)
+        with replacing(self.state) as temporary, open(temporary, "wb") as file:
+            _as_oserror(torch.save, state, file)
 
     def _save_weights(self, weights: dict[str, Tensor]) -> None:
         from safetensors.torch import save_file
 
+        # Copies, because the format refuses layers that share their weights.
+        copies = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in weights.items()}
         with replacing(self.model) as temporary:
-            _as_oserror(save_file, {name: tensor.contiguous() for name, tensor in weights.items()}, temporary)
+            _as_oserror(save_file, copies, temporary)
 
     def load_state(self) -> dict[str, Any]:
         """Read ``state.pt`` as data: nothing in it can run."""
         try:
-            state = torch.load(self.state, map_location="cpu", weights_only=True)
-        except Exception as error:
-            raise SignnapError(
-                f"{self.state} is not a checkpoint of this program or is truncated ({_brief(error)})"
-            ) from error
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about odd files: one sentence is enough
+                state = torch.load(self.state, map_location="cpu", weights_only=True)
+        except Exception as error:  # torch's own message recommends to load the file as code
+            raise SignnapError(f"{self.state} is not a checkpoint of this program, or it was cut short") from error
         if not isinstance(state, dict) or not {"iteration", "modules", "optimizer", "generators"} <= set(state):
             raise SignnapError(
                 f"{self.state} is not a checkpoint of this program: it lacks the parts of a training state"
             )
         return state
 
+    def restore(self, run: Run, until: int) -> None:
+        """Bring a run to its last checkpoint, if there is one, and forget the metrics past it."""
+        if self.state.exists():
+            state = self.load_state()
+            try:
+                run.restore(state)
+            except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+                raise SignnapError(f"{self.state} is the checkpoint of another run ({_brief(error)})") from error
+        if run.iteration > until:
+            raise SignnapError(f"{self.path} is at iteration {run.iteration} already, past the {until} asked for")
+        self.cut_metrics(run.iteration)
+
+    def begin(self, config: str, facts: dict[str, Any]) -> None:
+        """Make this the folder of a run; the settings come last, since they are what a run is recognised by."""
+        self.write_facts(facts)
+        write_text(self.config, config)
+
     def save_model(self, config: str, facts: dict[str, Any], weights: dict[str, Tensor]) -> None:
         """Write what ``load`` needs and no training state: a model to hand on."""
         self._save_weights(weights)
-        self.write_facts(facts)
-        write_text(self.config, config)
+        self.begin(config, facts)
 
     def load_into(self, module: nn.Module) -> None:
         """Read the weights into a module of the same shape."""
@@ -113,21 +133,26 @@ class RunFolder:
 
     def read_facts(self) -> dict[str, Any]:
         try:
-            return json.loads(self.facts.read_text(encoding="utf-8"))
+            facts = json.loads(self.facts.read_text(encoding="utf-8"))
         except OSError as error:
             raise SignnapError(f"cannot read {self.facts}: {error.strerror or error}") from error
         except ValueError as error:
             raise SignnapError(f"{self.facts} is not JSON: {_brief(error)}") from error
+        for name, kind in {"fingerprint": str, "num_features": int, "feature_names": list, "finished": bool}.items():
+            if not isinstance(facts, dict) or not isinstance(facts.get(name), kind):
+                raise SignnapError(f"{self.facts} does not describe a run: expected {name!r} in it")
+        return facts
 
 
-def _as_oserror(write: Any, content: Any, path: Path) -> None:
+def _as_oserror(write: Any, content: Any, where: Any) -> None:
     """Libraries wrap a full disk in exceptions of their own; turn those back into what they are."""
     try:
-        write(content, path)
+        write(content, where)
     except OSError:
         raise
     except Exception as error:
-        raise OSError(_brief(error)) from error
+        cause = error.__context__
+        raise cause if isinstance(cause, OSError) else OSError(_brief(error)) from error
 
 
 def _brief(error: Exception) -> str:

@@ -30,7 +30,7 @@ class Health:
         loss, norm = numbers["loss"], numbers["norm"]
         at = f"at iteration {iteration}"
         if not math.isfinite(loss) or not math.isfinite(norm):
-            return f"the loss is {loss} {at}: try a lower --lr or a higher --temperature"
+            return f"the loss is {loss} and the mean norm {norm} {at}: try a lower --lr or a higher --temperature"
         if norm > self.exploding:
             return (
                 f"the embeddings explode {at} (mean norm {norm:.3g}): try the nce objective, normalised infonce, "

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import rng
+from ..errors import SignnapError
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Run:
         self.task = task
         self.iteration = 0
         parameters = [p for p in task.modules.parameters() if p.requires_grad]
+        if not parameters:
+            raise SignnapError("there is nothing to learn: expected an encoder with at least one parameter")
         self.optimizer = torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=True)
 
     def iterate(self, until: int) -> Iterator[Step]:

@@ -20,10 +20,10 @@ def silent(iteration: int, words: str = "") -> None:
 
 
 @contextmanager
-def progress(total: int, start: int = 0) -> Iterator[Report]:
+def progress(total: int) -> Iterator[Report]:
     """Report on stderr: a rich bar if that is a terminal, else a line about every ten seconds."""
     if not sys.stderr.isatty():
-        yield _Lines(total, start)
+        yield _Lines(total)
         return
     from rich.console import Console
     from rich.progress import (
@@ -45,26 +45,38 @@ def progress(total: int, start: int = 0) -> Iterator[Report]:
         TextColumn("{task.fields[words]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("training", total=total, completed=start, rate="", words="")
-        begun = time.perf_counter()
+        task = bar.add_task("training", total=total, rate="", words="")
+        pace = _Pace()
 
         def report(iteration: int, words: str = "") -> None:
-            rate = (iteration - start) / max(time.perf_counter() - begun, 1e-9)
-            bar.update(task, completed=iteration, rate=f"{rate:.1f} it/s", **({"words": words} if words else {}))
+            bar.update(task, completed=iteration, rate=f"{pace(iteration):.1f} it/s")
+            if words:
+                bar.update(task, words=words)
 
         yield report
 
 
+class _Pace:
+    """Iterations per second since the first one reported: a resumed run did not make those before it."""
+
+    def __init__(self) -> None:
+        self.first: tuple[int, float] | None = None
+
+    def __call__(self, iteration: int) -> float:
+        now = time.perf_counter()
+        start, begun = self.first = self.first or (iteration, now)
+        return (iteration - start) / max(now - begun, 1e-9)
+
+
 class _Lines:
-    def __init__(self, total: int, start: int, every: float = 10.0) -> None:
-        self.total, self.start, self.every = total, start, every
-        self.begun = self.last = time.perf_counter()
+    def __init__(self, total: int, every: float = 10.0) -> None:
+        self.total, self.every = total, every
+        self.pace, self.last = _Pace(), time.perf_counter()
 
     def __call__(self, iteration: int, words: str = "") -> None:
-        now = time.perf_counter()
+        now, rate = time.perf_counter(), self.pace(iteration)
         if (now - self.last < self.every and iteration < self.total) or not words:
             return
         self.last = now
-        rate = (iteration - self.start) / max(now - self.begun, 1e-9)
         left = (self.total - iteration) / max(rate, 1e-9)
         print(f"iteration {iteration}/{self.total}  {rate:.1f} it/s  {left:.0f} s left  {words}", file=sys.stderr)

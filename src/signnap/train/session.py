@@ -55,8 +55,7 @@ def train(
 
     ``model`` is the part of the task that embeds; its weights are saved apart from the training state.
     """
-    numbers: dict[str, float] = {}
-    before = _resumed_seconds(folder, run.iteration)
+    numbers, before = _so_far(folder, run.iteration, health)
     begun = saved = time.perf_counter()
     with _stop_signal(folder is not None) as stop:
         for step in run.iterate(schedule.iterations):
@@ -93,11 +92,15 @@ def _examine(health: Health, iteration: int, numbers: dict[str, float], stop: bo
         raise Collapsed(f"training collapsed: {sentence}; --keep-going trains on regardless")
 
 
-def _resumed_seconds(folder: RunFolder | None, iteration: int) -> float:
-    """Seconds already spent, by the last record of the metrics."""
-    if folder is None or iteration == 0:
-        return 0.0
-    return max((record.get("seconds", 0.0) for record in folder.read_metrics()), default=0.0)
+def _so_far(folder: RunFolder | None, iteration: int, health: Health) -> tuple[dict[str, float], float]:
+    """The last numbers of a resumed run and the seconds it took, with its history shown to ``health`` again."""
+    numbers: dict[str, float] = {}
+    seconds = 0.0
+    for record in folder.read_metrics() if folder is not None and iteration else ():
+        numbers = {name: value for name, value in record.items() if name not in ("iteration", "seconds")}
+        seconds = record["seconds"]
+        health.check(record["iteration"], numbers)
+    return numbers, seconds
 
 
 @contextmanager

@@ -1,0 +1,43 @@
+# Everything a newcomer needs is `make demo` and `make test`; both work on a machine with only python3 and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint format bench docs
+
+demo: $(VENV)/ready
+	$(BIN)/signnap demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/ready-dev
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+
+format: $(VENV)/ready-dev
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format --quiet .
+
+bench: $(VENV)/ready
+	$(BIN)/signnap bench speed
+	$(BIN)/signnap bench memory
+
+docs: $(VENV)/ready-docs
+	$(BIN)/mkdocs build --strict --quiet
+
+# One stamp per set of extras: an install happens again only when what it was made from has changed.
+$(VENV)/ready: extras :=
+$(VENV)/ready-dev: extras := [dev]
+$(VENV)/ready-docs: extras := [docs]
+
+$(VENV)/ready $(VENV)/ready-dev $(VENV)/ready-docs: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and f"found Python {sys.version.split()[0]}: expected 3.10 or newer, name one with make PYTHON=...")'
+	@echo "installing into $(VENV); the first time this downloads PyTorch and takes some minutes"
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.$(extras)'
+	@touch $@ $(VENV)/ready

@@ -1,0 +1,21 @@
+"""Learn embeddings of the embedded graph, read its classes off them, and see how still they hold."""
+
+import torch
+
+from signnap import SIGNNAP, DropEdge, load_graph, make_split, score, stability
+
+graph = load_graph("synthetic")
+print(graph)
+
+# Labels are removed before training: they serve the judge alone.
+model = SIGNNAP(dim=64, negatives=256, lr=0.002, iterations=200).fit(graph)
+untrained = model.untrained(graph)
+split = make_split(graph, "per-class:20:30")
+
+for name, candidate in {"untrained": untrained, "trained": model}.items():
+    z = torch.from_numpy(candidate.transform(graph))
+    accuracy = score([z], graph.y, split.train, split.val, split.test).accuracy
+
+    view, drop, source = candidate.view(graph), DropEdge(0.3), torch.Generator().manual_seed(0)
+    still = stability(lambda c=candidate, v=view, d=drop, s=source: c.embed_view(d(v, s)), copies=5)
+    print(f"{name}: accuracy {accuracy} %, stability {still.mean:.3f} (centred {still.centred:.3f})")

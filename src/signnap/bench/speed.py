@@ -1,0 +1,69 @@
+"""Ratios of time, each measured side by side in one run: the machine may be noisy, the comparison is fair."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import torch
+
+from ..data import load_graph
+from ..graph import Graph
+from ..methods.signnap import SIGNNAP
+from ..train.loop import Run
+from .twins import DenseGraceStep, PerAnchorStep, scatter_propagation
+
+
+def measure_speed() -> dict[str, Any]:
+    """Time a training step on amazon_photo and a propagation on facebook against their twins."""
+    photo, facebook = load_graph("amazon_photo"), load_graph("facebook")
+    step = training_step(photo)
+    view = facebook.view(edge_value=2.0, loop_value=3.0)
+    h = torch.randn(facebook.num_nodes, 128)
+    edges, operator = facebook.pattern.edge_index(loops=True), view.random_walk
+    pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any], int, str]] = {
+        "step_vs_dense_grace": (step, DenseGraceStep(photo), 3, "amazon_photo, one training step"),
+        "propagation_vs_scatter": (
+            lambda: operator(h),
+            lambda: scatter_propagation(edges, operator.values, h),
+            10,
+            "facebook, width 128",
+        ),
+        "step_vs_per_anchor": (step, PerAnchorStep(photo.view(loop_value=1.0)), 3, "amazon_photo, one training step"),
+    }
+    times = {name: _side_by_side(ours, twin, rounds) for name, (ours, twin, rounds, _) in pairs.items()}
+    return {
+        "ratios": {name: twin / ours for name, (ours, twin) in times.items()},
+        "milliseconds": {name: {"ours": 1e3 * ours, "twin": 1e3 * twin} for name, (ours, twin) in times.items()},
+        "measured_on": {name: what for name, (_, _, _, what) in pairs.items()},
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "processor": platform.processor() or platform.machine(),
+    }
+
+
+def training_step(graph: Graph, **changes: Any) -> Callable[[], Any]:
+    """One full iteration of SIGNNAP (GCN, K=1024, width 128, paper preset) as the training loop runs it."""
+    model = SIGNNAP(**changes)
+    settings = model.settings_for(graph.name)
+    iterations = Run(model.task(graph), settings.lr, settings.weight_decay).iterate(until=10**9)
+    return lambda: next(iterations)
+
+
+def _side_by_side(ours: Callable[[], Any], twin: Callable[[], Any], rounds: int) -> tuple[float, float]:
+    """Alternate the two after a warm-up of each, ours ten times as often; medians of both."""
+    ours(), twin()
+    mine, theirs = [], []
+    for _ in range(rounds):
+        mine += [_seconds(ours) for _ in range(10)]
+        theirs.append(_seconds(twin))
+    return median(mine), median(theirs)
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    begun = time.perf_counter()
+    action()
+    return time.perf_counter() - begun

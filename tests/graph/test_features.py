@@ -1,0 +1,190 @@
+"""Features of every kind against the dense matrix they stand for."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import signnap.graph.features
+from dense import agree, source_of
+from signnap.graph import (
+    SparseFeatures,
+    StreamedFeatures,
+    as_dense,
+    compact,
+    drop_features,
+    multiply,
+    row_normalized,
+)
+
+
+def bag(n=12, f=7, density=0.3, seed=0):
+    """A sparse matrix with an empty row and an empty column where there is room for them."""
+    dense = np.random.default_rng(seed).random((n, f)).astype(np.float32)
+    dense *= np.random.default_rng(seed + 1).random((n, f)) < density
+    dense[n // 2] = 0
+    dense[:, f // 2] = 0
+    return sp.csr_matrix(dense)
+
+
+def shifted(chunk, source):
+    return chunk + torch.rand(chunk.shape, generator=source)
+
+
+def doubled(chunk, source):
+    return 2 * chunk
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Chunks of two rows of seven columns."""
+    monkeypatch.setattr(signnap.graph.features, "_CHUNK_ELEMENTS", 14)
+
+
+def features_of(kind, matrix):
+    sparse = SparseFeatures.from_scipy(matrix)
+    streamed = StreamedFeatures(sparse, (shifted, doubled), seed=5)
+    return {"dense": torch.from_numpy(matrix.toarray()), "sparse": sparse, "streamed": streamed}[kind]
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "streamed"])
+@pytest.mark.parametrize("shape", [(12, 7), (13, 7), (1, 7), (5, 1)])
+def test_multiply_is_the_dense_product(kind, shape, small_chunks):
+    x = features_of(kind, bag(*shape))
+    dense = as_dense(x)
+    assert dense.shape == x.shape == shape
+    weight = torch.randn(shape[1], 4, generator=source_of(1)).requires_grad_()
+    agree(multiply(x, weight), dense @ weight, [weight], atol=1e-5, rtol=1e-5)
+    (plain,) = torch.autograd.grad(multiply(x, weight).sum(), weight)
+    assert torch.allclose(plain, dense.sum(dim=0)[:, None].expand_as(weight), atol=1e-5)
+
+
+def test_multiply_without_a_single_word():
+    x, weight = SparseFeatures.from_scipy(sp.csr_matrix((4, 3))), torch.ones(3, 2, requires_grad=True)
+    out = multiply(x, weight)
+    out.sum().backward()
+    assert torch.all(out == 0) and torch.all(weight.grad == 0)
+
+
+@given(n=st.integers(1, 9), f=st.integers(1, 9), seed=st.integers(0, 99), data=st.data())
+def test_sparse_features_are_the_matrix_they_came_from(n, f, seed, data):
+    matrix = bag(n, f, 0.5, seed)
+    x = SparseFeatures.from_scipy(matrix)
+    assert np.array_equal(x.to_scipy().toarray(), matrix.toarray())
+    start = data.draw(st.integers(0, n - 1))
+    stop = data.draw(st.integers(start + 1, n))
+    assert np.array_equal(x.dense(start, stop).numpy(), matrix.toarray()[start:stop])
+    assert np.array_equal(x.dense(start).numpy(), matrix.toarray()[start:])
+
+
+def test_duplicates_add_up_and_stored_zeros_vanish_from_a_copy():
+    given = sp.coo_matrix(([1.0, 2.0, 0.0, 4.0], ([0, 0, 1, 2], [1, 1, 0, 2])), (3, 3))
+    messy = sp.csr_matrix((given.data, given.col, [0, 2, 3, 4]), (3, 3))
+    before = messy.data.copy()
+    x = SparseFeatures.from_scipy(messy)
+    assert x.values.tolist() == [3, 4] and x.values.dtype == torch.float32
+    assert np.array_equal(messy.data, before)
+
+
+def test_new_values_forget_the_old_product():
+    x = SparseFeatures.from_scipy(bag())
+    weight = torch.randn(7, 2, generator=source_of(0)).requires_grad_()
+    multiply(x, weight).sum().backward()
+    tripled = x.with_values(3 * x.values)
+    once, weight.grad = weight.grad, None
+    out = multiply(tripled, weight)
+    out.sum().backward()
+    assert torch.allclose(out, 3 * multiply(x, weight), atol=1e-6)
+    assert torch.allclose(weight.grad, 3 * once, atol=1e-6)
+    assert torch.equal(as_dense(tripled), 3 * as_dense(x))
+
+
+def test_streams_never_hold_more_than_a_chunk(small_chunks):
+    seen = []
+
+    def watch(chunk, source):
+        seen.append(tuple(chunk.shape))
+        return chunk
+
+    x = StreamedFeatures(SparseFeatures.from_scipy(bag(5)), (watch,), seed=0)
+    multiply(x, torch.ones(7, 2, requires_grad=True)).sum().backward()
+    assert seen == 2 * [(2, 7), (2, 7), (1, 7)]
+    assert [start for start, _ in x.chunks()] == [0, 2, 4]
+
+
+def test_streams_repeat_themselves_and_differ_by_seed_and_chunk(small_chunks):
+    base = SparseFeatures.from_scipy(sp.csr_matrix((6, 7)))
+    x = StreamedFeatures(base, (shifted,), seed=1)
+    assert torch.equal(as_dense(x), as_dense(x))
+    assert not torch.equal(as_dense(x), as_dense(StreamedFeatures(base, (shifted,), seed=2)))
+    assert len({tuple(row) for row in as_dense(x).tolist()}) == 6
+
+
+def test_changes_apply_in_order():
+    x = StreamedFeatures(SparseFeatures.from_scipy(bag()), (), seed=1)
+    once = as_dense(x.then(lambda chunk, _: chunk + 1).then(doubled))
+    assert torch.equal(once, 2 * (as_dense(x.base) + 1))
+    assert x.changes == ()
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "streamed"])
+@pytest.mark.parametrize("p", [0.5, 0.3])
+def test_dropped_features_are_zero_or_scaled(kind, p):
+    x = features_of(kind, bag(300, 40))
+    torch.manual_seed(0)
+    before = as_dense(x).clone()
+    after = as_dense(drop_features(x, p, training=True))
+    kept = after != 0
+    assert torch.allclose(after[kept], before[kept] / (1 - p), rtol=1e-4)
+    assert kept[before != 0].float().mean().item() == pytest.approx(1 - p, abs=0.03)
+    assert torch.equal(as_dense(x), before)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "streamed"])
+def test_dropping_all_or_no_features(kind):
+    x = features_of(kind, bag())
+    assert torch.all(as_dense(drop_features(x, 1.0, training=True)) == 0)
+    assert drop_features(x, 0.0, training=True) is x
+    assert drop_features(x, 0.5, training=False) is x
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_row_normalised(kind):
+    x = features_of(kind, bag())
+    before = as_dense(x).clone()
+    wanted = [row / row.sum() if row.sum() else row for row in before.numpy()]
+    assert np.allclose(as_dense(row_normalized(x)).numpy(), wanted)
+    assert torch.equal(as_dense(x), before)
+
+
+def test_streams_are_not_normalised_afterwards():
+    with pytest.raises(TypeError, match="streamed features are made from normalised ones"):
+        row_normalized(features_of("streamed", bag()))
+
+
+FORMS = {
+    "scipy": sp.csr_matrix,
+    "coo": sp.coo_matrix,
+    "array": np.asarray,
+    "tensor": torch.from_numpy,
+    "sparse tensor": lambda a: torch.from_numpy(a).to_sparse(),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("filled", "kind"), [(25, SparseFeatures), (26, torch.Tensor), (0, SparseFeatures)])
+def test_compact_chooses_by_the_share_of_non_zeros(form, filled, kind):
+    dense = np.zeros(100)
+    dense[:filled] = np.arange(1, filled + 1)
+    dense = dense.reshape(10, 10)
+    found = compact(FORMS[form](dense))
+    assert isinstance(found, kind)
+    assert as_dense(found).dtype == torch.float32
+    assert np.array_equal(as_dense(found).numpy(), dense)
+
+
+def test_compact_hands_sparse_features_through():
+    x = SparseFeatures.from_scipy(bag())
+    assert compact(x) is x

@@ -1,0 +1,107 @@
+"""Normalisations and directions of a view (spec §2.2, §2.3) against dense matrices and loops."""
+
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dense import agree, asymmetric_view, edge_lists, entries, matrix, pattern_of, source_of
+from signnap.graph import Graph, View
+
+
+@st.composite
+def views(draw):
+    """A view with any entries dropped, any loops stored, and values of 1 or 2."""
+    pattern = pattern_of(*draw(edge_lists()))
+    values = draw(
+        st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=pattern.num_entries, max_size=pattern.num_entries)
+    )
+    return View(pattern, torch.tensor(values), torch.zeros(pattern.num_nodes, 1))
+
+
+@given(views())
+def test_random_walk(view):
+    looped = matrix(view.pattern, view.stored).double() + torch.eye(view.pattern.num_nodes)
+    found = matrix(view.pattern, view.random_walk.values)
+    assert torch.allclose(found.double(), looped / looped.sum(dim=1, keepdim=True), atol=1e-6)
+    assert torch.allclose(found.sum(dim=1), torch.ones(len(found)))
+
+
+@pytest.mark.parametrize(("edge_value", "loop_value", "own", "other"), [(1, 0, 1, 1), (1, 1, 2, 1), (2, 3, 4, 2)])
+def test_numerators_of_the_undropped_graph(edge_value, loop_value, own, other):
+    graph = Graph.from_edges([0, 0, 0], [1, 2, 3], np.ones((5, 1)))
+    view = graph.view(edge_value=edge_value, loop_value=loop_value)
+    found = matrix(view.pattern, view.random_walk.values)
+    assert found[0].tolist() == pytest.approx([own / (own + 3 * other)] + [other / (own + 3 * other)] * 3 + [0])
+    assert found[1].tolist() == pytest.approx([other / (own + other), own / (own + other), 0, 0, 0])
+    assert found[4].tolist() == [0, 0, 0, 0, 1]
+
+
+def test_numerator_of_a_dropped_loop_is_one():
+    view = Graph.from_edges([0], [1], np.ones((2, 1))).view(edge_value=2, loop_value=3)
+    dropped = view.with_entries(view.stored * (view.stored != 3))
+    assert torch.allclose(matrix(view.pattern, dropped.random_walk.values), torch.tensor([[1, 2], [2, 1]]) / 3)
+
+
+def senders(view, node):
+    """P(i): whoever has an entry (j, i), and the node itself."""
+    stored = matrix(view.pattern, view.stored)
+    return {j for j in range(len(stored)) if stored[j, node] != 0} | {node}
+
+
+@given(views())
+def test_incoming_entries_are_messages_from_their_column(view):
+    wanted = [c in senders(view, r) for _, r, c in entries(view.pattern)]
+    assert view.incoming.tolist() == wanted
+
+
+@given(views())
+def test_neighbour_mean_counts_the_node_twice(view):
+    n = view.pattern.num_nodes
+    wanted = torch.zeros(n, n)
+    for i in range(n):
+        for j in senders(view, i):
+            wanted[i, j] += 1
+        wanted[i, i] += 1
+        wanted[i] /= len(senders(view, i)) + 1
+    assert torch.allclose(matrix(view.pattern, view.neighbour_mean.values), wanted)
+
+
+@given(views())
+def test_edge_index_and_present_list_what_is_kept(view):
+    stored = matrix(view.pattern, view.stored)
+    kept = [(c, r) for _, r, c in entries(view.pattern) if r != c and stored[r, c] != 0]
+    assert list(map(tuple, view.edge_index().t().tolist())) == kept
+    assert view.present.tolist() == [k for k, value in enumerate(view.stored.tolist()) if value]
+
+
+@pytest.mark.parametrize("name", ["random_walk", "neighbour_mean"])
+@settings(max_examples=15)
+@given(seed=st.integers(0, 99), with_plus=st.booleans())
+def test_operators_multiply_both_ways(name, seed, with_plus):
+    view = asymmetric_view(seed=seed)
+    operator = getattr(view, name)
+    dense = torch.randn(9, 3, generator=source_of(seed), dtype=torch.float64).requires_grad_()
+    plus = torch.randn(9, 3, generator=source_of(seed + 1), dtype=torch.float64).requires_grad_() if with_plus else None
+    wanted = matrix(view.pattern, operator.values) @ dense + (plus if with_plus else 0)
+    agree(operator(dense, plus), wanted, [dense, plus] if with_plus else [dense])
+
+
+def test_changed_views_forget_what_was_computed_before():
+    view = asymmetric_view()
+    before = {name: getattr(view, name) for name in ("random_walk", "neighbour_mean", "incoming", "present")}
+    bare = view.with_entries(torch.zeros_like(view.stored))
+    assert torch.equal(matrix(bare.pattern, bare.random_walk.values), torch.eye(9, dtype=torch.float64))
+    assert torch.equal(matrix(bare.pattern, bare.neighbour_mean.values), torch.eye(9, dtype=torch.float64))
+    assert bare.incoming.sum() == 9 and len(bare.present) == 0 and bare.edge_index().shape == (2, 0)
+    assert all(getattr(view, name) is value for name, value in before.items())
+    x = torch.ones(9, 2)
+    assert view.with_features(x).x is x and view.with_features(x).stored is view.stored
+
+
+def test_views_are_frozen():
+    with pytest.raises(FrozenInstanceError):
+        asymmetric_view().stored = torch.zeros(1)

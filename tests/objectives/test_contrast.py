@@ -1,0 +1,105 @@
+"""Loss and gradient in one pass against gathered candidates and autograd, for every way to share and to chunk."""
+
+import math
+from importlib import import_module
+
+import pytest
+import torch
+from gathered import candidates, embeddings, info_nce, scores
+from torch.autograd import gradcheck
+
+from dense import agree, source_of
+from signnap.objectives import contrast, draw_negatives
+from signnap.objectives.contrast import score_chunks
+from signnap.objectives.infonce import SoftmaxRule
+from signnap.objectives.nce import BinaryRule
+
+N, K, D = 11, 6, 3
+SHARES = [1, 2, 4, 5, 0]  # 11 is a multiple of none of them
+
+
+@pytest.fixture(params=[1, 30, 10**9], ids=lambda size: f"chunk of {size}")
+def chunk(request, monkeypatch):
+    # The package's attribute of this name is the function, not the module.
+    monkeypatch.setattr(import_module("signnap.objectives.contrast"), "_CHUNK_SCORES", request.param)
+    return request.param
+
+
+def rules():
+    return {"softmax": SoftmaxRule(), "binary": BinaryRule(0.7, K)}
+
+
+def slow(rule, logits):
+    """Mean loss of rows of scores whose column 0 is the positive's."""
+    if rule == "softmax":
+        return info_nce(logits)
+    odds = logits - 0.7
+    return -(torch.sigmoid(odds[:, 0]).log() + torch.sigmoid(-odds[:, 1:]).log().sum(dim=1)).mean()
+
+
+def inputs(seed=0):
+    positive = torch.randn(N, generator=source_of(seed + 1), dtype=torch.float64).requires_grad_()
+    return embeddings(N, D, seed, 1.0), positive, embeddings(N, D, seed + 2, 1.0).detach()
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("rule", ["softmax", "binary"])
+def test_gathered_twin(rule, share, chunk):
+    z, positive, bank = inputs()
+    index = candidates(N, K, share, seed=3)
+    logits = torch.cat([positive[:, None], scores(z, bank, index[:, 1:], 1.0)], dim=1)
+    found, information = contrast(z, positive, bank, draw_negatives(N, K, share, source_of(3)), rules()[rule])
+    agree(found, slow(rule, logits), [z, positive])
+    assert torch.allclose(information, info_nce(logits)) and not information.requires_grad
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("rule", ["softmax", "binary"])
+def test_finite_differences(rule, share):
+    z, positive, bank = inputs()
+    negatives = draw_negatives(N, K, share, source_of(3))
+    assert gradcheck(lambda z, p: contrast(z, p, bank, negatives, rules()[rule])[0], (z, positive))
+
+
+@pytest.mark.parametrize("share", [1, 4, 0])
+def test_more_negatives_than_nodes(share):
+    z, positive, bank = inputs()
+    index = candidates(N, 40, share, seed=3)
+    logits = torch.cat([positive[:, None], scores(z, bank, index[:, 1:], 1.0)], dim=1)
+    found, _ = contrast(z, positive, bank, draw_negatives(N, 40, share, source_of(3)), SoftmaxRule())
+    agree(found, info_nce(logits), [z, positive])
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_chunks_visit_every_anchor_once_in_order(share, chunk):
+    z, _, bank = inputs()
+    index = candidates(N, K, share, seed=3)
+    seen, combined = [], torch.empty_like(z)
+    for anchors, values, combine in score_chunks(z.detach(), bank, draw_negatives(N, K, share, source_of(3))):
+        assert torch.allclose(values, scores(z, bank, index[:, 1:], 1.0)[anchors])
+        assert len(values) <= max(share or N, chunk // K)
+        seen += range(N)[anchors]
+        values.mul_(2)
+        combine(combined[anchors])
+    assert seen == list(range(N))
+    logits = scores(z, bank, index[:, 1:], 1.0)
+    assert torch.allclose(combined, 2 * torch.einsum("nk,nkd->nd", logits, bank[index[:, 1:]]))
+
+
+def test_gradients_scale_with_what_comes_from_above():
+    z, positive, bank = inputs()
+    negatives = draw_negatives(N, K, 4, source_of(3))
+    grads = [
+        torch.autograd.grad(factor * contrast(z, positive, bank, negatives, SoftmaxRule())[0], (z, positive))
+        for factor in (1.0, -2.5)
+    ]
+    assert all(torch.allclose(-2.5 * a, b) for a, b in zip(*grads, strict=True))
+
+
+def test_inputs_stay_as_they_are_and_need_no_gradients():
+    z, positive, bank = (t.detach() for t in inputs())
+    before = [t.clone() for t in (z, positive, bank)]
+    contrast(z, positive, bank, draw_negatives(N, K, 1, source_of(3)), SoftmaxRule())
+    loss, _ = contrast(z.t().contiguous().t(), positive, bank, draw_negatives(N, K, 4, source_of(3)), SoftmaxRule())
+    assert not loss.requires_grad and math.isfinite(loss)
+    assert all(torch.equal(a, b) for a, b in zip(before, (z, positive, bank), strict=True))

@@ -1,0 +1,147 @@
+"""Binary NCE with frozen constants against spec §2.4, step by step, and the invariants of §2.8."""
+
+import math
+
+import pytest
+import torch
+from gathered import candidates, embeddings, info_nce, prepared, scores
+
+from dense import agree, source_of
+from signnap.errors import SignnapError
+from signnap.objectives import NCE, build_objective
+
+N, K, D = 13, 5, 4
+SHARES = [1, 4, 0]
+
+
+class SlowNCE:
+    """Spec §2.4 through autograd; the authors have ε = 1e-12."""
+
+    def __init__(self, objective, eps=1e-12):
+        self.eps = eps
+        self.banks = [objective.bank.first.clone(), objective.bank.second.clone()]
+        self.constants = [None, None]
+
+    def loss(self, number, z, index, temperature=0.1):
+        n, k = len(z), index.shape[1] - 1
+        raised = scores(z, self.banks[1 - number], index, temperature).exp()
+        if self.constants[number] is None:
+            self.constants[number] = n * raised.detach().mean()
+        p, c = raised / self.constants[number], k / n
+        positive = torch.log(p[:, 0] / (p[:, 0] + c + self.eps) + self.eps)
+        negative = torch.log(c / (p[:, 1:] + c + self.eps) + self.eps).sum(dim=1)
+        return -(positive + negative).mean()
+
+    def update(self, z1, z2):
+        for bank, z in zip(self.banks, (z1, z2), strict=True):
+            moved = 0.5 * bank + 0.5 * z.detach()
+            bank.copy_(moved / moved.norm(dim=1, keepdim=True))
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("temperature", [0.1, 0.5])
+@pytest.mark.parametrize(("eps", "tolerance"), [(0.0, 1e-9), (1e-12, 1e-5)])
+def test_three_iterations_of_the_gathered_twin(share, temperature, eps, tolerance):
+    objective = prepared(NCE(K, temperature, share=share), N, D)
+    twin, close = SlowNCE(objective, eps), {"atol": tolerance, "rtol": tolerance}
+    for iteration in range(3):
+        z1, z2 = embeddings(N, D, iteration), embeddings(N, D, iteration + 50)
+        index = candidates(N, K, share, seed=iteration)
+        terms = objective(z1, z2, source_of(iteration))
+        first, second = (twin.loss(number, z, index, temperature) for number, z in enumerate((z1, z2)))
+        agree(terms.first, first, [z1], **close)
+        agree(terms.second, second, [z2], **close)
+        agree(terms.total, first + second, [z1, z2], **close)
+        objective.update(z1, z2, terms)
+        twin.update(z1, z2)
+        assert torch.allclose(objective.log_z.exp(), torch.stack(twin.constants))
+        assert torch.allclose(objective.bank.first, twin.banks[0])
+        assert torch.allclose(objective.bank.second, twin.banks[1])
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_the_gathered_twin_in_float32(share):
+    objective = NCE(64, share=share)
+    objective.prepare(100, 16, source_of(0))
+    twin, index = SlowNCE(objective), candidates(100, 64, share, seed=1)
+    z1, z2 = (embeddings(100, 16, seed).detach().float().requires_grad_() for seed in (2, 3))
+    found = objective(z1, z2, source_of(1)).total
+    agree(found, twin.loss(0, z1, index) + twin.loss(1, z2, index), [z1, z2], atol=2e-5, rtol=2e-4)
+
+
+@pytest.mark.parametrize("n", [10, 300, 3000])
+def test_the_first_loss_of_a_small_embedding_is_chance_for_any_graph(n):
+    chance = math.log(1025) + 1024 * math.log1p(1 / 1024)
+    assert chance == pytest.approx(7.932, abs=1e-3)
+    objective = NCE()
+    objective.prepare(n, 8, source_of(0))
+    z1, z2 = (1e-4 * torch.randn(n, 8, generator=source_of(seed)) for seed in (1, 2))
+    terms = objective(z1, z2, source_of(3))
+    assert terms.first.item() == pytest.approx(chance, abs=3e-3)
+    assert terms.second.item() == pytest.approx(chance, abs=3e-3)
+    assert objective.chance() == pytest.approx(2 * chance)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_the_bound_on_mutual_information_is_that_of_the_same_scores(share):
+    objective = prepared(NCE(K, share=share), N, D)
+    z1, z2 = embeddings(N, D, 0), embeddings(N, D, 1)
+    index = candidates(N, K, share, seed=3)
+    pairs = ((z1, objective.bank.second), (z2, objective.bank.first))
+    losses = [info_nce(scores(z, bank, index, 0.1)) for z, bank in pairs]
+    bound = objective(z1, z2, source_of(3)).mutual_information_bound
+    assert torch.allclose(bound, math.log(K) - 0.5 * sum(losses))
+    assert not bound.requires_grad
+
+
+def test_constants_freeze_after_the_first_update_and_are_saved():
+    objective = prepared(NCE(K, share=4), N, D)
+    assert objective.log_z.isnan().all()
+    states = []
+    for iteration in range(3):
+        z1, z2 = embeddings(N, D, iteration, scale=1 + iteration), embeddings(N, D, iteration + 9)
+        objective.update(z1, z2, objective(z1, z2, source_of(iteration)))
+        states.append({name: value.clone() for name, value in objective.state_dict().items()})
+    assert set(states[0]) == {"log_z", "bank.first", "bank.second"}
+    assert states[0]["log_z"].isfinite().all() and torch.equal(states[0]["log_z"], states[2]["log_z"])
+    other = prepared(NCE(K, share=4), N, D, seed=99)
+    other.load_state_dict(states[2])
+    z1, z2 = embeddings(N, D, 5), embeddings(N, D, 6)
+    assert torch.equal(other(z1, z2, source_of(0)).total, objective(z1, z2, source_of(0)).total)
+
+
+def test_preparing_again_forgets_the_constants():
+    objective = prepared(NCE(K), N, D)
+    z = embeddings(N, D, 0)
+    objective.update(z, z, objective(z, z, source_of(0)))
+    objective.prepare(7, 3, source_of(0))
+    assert objective.log_z.isnan().all() and objective.bank.first.shape == (7, 3)
+
+
+def test_no_gradient_flows_between_the_views_or_into_the_bank():
+    objective = prepared(NCE(K, share=4), N, D)
+    z1, z2 = embeddings(N, D, 0), embeddings(N, D, 1)
+    terms = objective(z1, z2, source_of(0))
+    assert torch.autograd.grad(terms.first, z2, allow_unused=True, retain_graph=True) == (None,)
+    assert torch.autograd.grad(terms.second, z1, allow_unused=True, retain_graph=True) == (None,)
+    terms.total.backward()
+    assert all(not state.requires_grad and state.grad is None for state in objective.buffers())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"objective": "nec"}, "unknown objective 'nec', did you mean 'nce'"),
+        ({"objective": "nce", "negatives": 0}, "the number of negatives is 0: expected at least 1"),
+        ({"objective": "infonce", "temperature": 0.0}, "the temperature is 0.0: expected a positive number"),
+    ],
+)
+def test_bad_input(arguments, sentence):
+    with pytest.raises(SignnapError, match=sentence):
+        build_objective(**arguments)
+
+
+def test_building_by_name_and_handing_through():
+    built = build_objective("nce", 7, 0.2, 0.9, 3)
+    assert (built.negatives, built.temperature, built.bank.momentum, built.share) == (7, 0.2, 0.9, 3)
+    assert build_objective(built) is built

@@ -1,0 +1,141 @@
+"""What the pages show must run as written, and what they name must exist."""
+
+import os
+import re
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: An optional remark on the line before, then a fenced block.
+BLOCK = re.compile(r"(?:^<!-- (?P<remark>[^\n]*) -->\n)?^```(?P<language>\w+)\n(?P<code>.*?)^```$", re.M | re.S)
+NEEDS_DATA = "needs the public data"
+
+
+class Block(NamedTuple):
+    """A fenced block and the remark before it ("" for none)."""
+
+    language: str
+    code: str
+    remark: str
+
+
+def blocks(page):
+    found = (Block(m["language"], m["code"], m["remark"] or "") for m in BLOCK.finditer(page.read_text("utf-8")))
+    return [block for block in found if block.language in ("bash", "python")]
+
+
+def run_in_order(chosen, folder):
+    """Run blocks in one folder; neighbours in the same language continue each other, as a reader would type them."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for language, group in groupby(chosen, key=lambda block: block.language):
+        code = "\n".join(block.code for block in group)
+        command = ["bash", "-euo", "pipefail", "-c", code] if language == "bash" else [sys.executable, "-c", code]
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, f"{code}\nexit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_blocks_run(page, tmp_path):
+    chosen = [block for block in blocks(page) if not block.remark]
+    if not chosen:
+        pytest.skip("nothing to run on this page")
+    run_in_order(chosen, tmp_path)
+
+
+def test_blocks_that_need_data_run(raw_data, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
+    chosen = [block for page in PAGES for block in blocks(page) if block.remark == NEEDS_DATA]
+    assert chosen
+    run_in_order(chosen, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_block_is_left_out_for_a_reason_only(page):
+    for block in blocks(page):
+        allowed = block.remark in ("", NEEDS_DATA) or re.fullmatch(r"not run: \w.*", block.remark)
+        assert allowed, f"{page.name} has the remark {block.remark!r}"
+
+
+def test_the_first_two_commands_are_demo_and_test():
+    shown = [line.split("#")[0].strip() for line in blocks(ROOT / "README.md")[0].code.splitlines()]
+    assert shown == ["make demo", "make test"]
+
+
+def test_every_make_target_shown_exists():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    for page in PAGES:
+        shown = {name for block in blocks(page) for name in re.findall(r"^make ([a-z]+)", block.code, re.M)}
+        assert shown <= targets, page.name
+
+
+def test_the_table_of_commands_is_complete():
+    from typer.main import get_command
+
+    from signnap.cli.app import app
+
+    top = get_command(app).commands
+    names = {
+        f"{name} {inner}".strip() for name, command in top.items() for inner in getattr(command, "commands", {"": None})
+    }
+    shown = re.findall(r"^\| `signnap ([a-z ]+?)(?: [A-Z].*)?` \|", (ROOT / "README.md").read_text(), re.M)
+    assert sorted(shown) == sorted(names)
+
+
+def test_the_table_of_datasets_is_the_catalog():
+    from signnap.data.catalog import DATASETS
+
+    rows = re.findall(
+        r"^\| (\w+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| (\d+) \| (\w+) \|", _read("docs/data.md"), re.M
+    )
+    shown = {name: (*(int(count.replace(",", "")) for count in counts), kind) for name, *counts, kind in rows}
+    assert shown == {name: (d.nodes, d.edges, d.features, d.classes, d.setting) for name, d in DATASETS.items()}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = page.read_text("utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target:
+            continue
+        file, _, heading = target.partition("#")
+        there = page.parent / file if file else page
+        assert there.exists(), f"{page.name} links to {target}"
+        if heading:
+            anchors = [re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in _headings(there)]
+            assert heading in anchors, f"{page.name} links to {target}"
+
+
+def test_names_in_the_reference_exist():
+    from importlib import import_module
+
+    import signnap
+
+    names = re.findall(r"^::: ([\w.]+)$", _read("docs/reference.md"), re.M)
+    described = {"Encoder", "Objective", "Perturbation", "Terms"}  # by their module, contracts
+    for name in names:
+        module, _, last = name.rpartition(".")
+        described.add(last)
+        assert hasattr(import_module(module), last), name
+    assert set(signnap.__all__) - {"__version__"} <= described
+
+
+def _read(path):
+    return (ROOT / path).read_text("utf-8")
+
+
+def _headings(page):
+    return re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S), re.M)

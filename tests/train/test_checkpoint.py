@@ -1,0 +1,216 @@
+"""A run folder: whole at every moment, read as data, and refused in one sentence where it does not fit."""
+
+import errno
+import json
+import os
+import pickle
+
+import pytest
+import torch
+from torch import nn
+
+from signnap import SIGNNAP
+from signnap.errors import SignnapError
+from signnap.train.checkpoint import RunFolder
+
+SMALL = {"dim": 8, "negatives": 16, "temperature": 0.5}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path / "run")
+
+
+@pytest.fixture
+def trained(small_graph, tmp_path):
+    """A finished run of six iterations."""
+    return SIGNNAP(**SMALL, iterations=6).fit(small_graph, out=tmp_path / "run"), RunFolder(tmp_path / "run")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.path.iterdir()}
+
+
+def test_the_files_of_a_run(trained):
+    _, folder = trained
+    assert set(contents(folder)) == {"config.toml", "metrics.jsonl", "model.safetensors", "state.pt", "run.json"}
+    state = torch.load(folder.state, weights_only=True)
+    assert state["iteration"] == 6
+    assert set(state) == {"iteration", "modules", "optimizer", "generators"}
+    assert set(state["generators"]) == {"views", "negatives", "layers"}
+    assert "objective.bank.first" in state["modules"]
+    records = list(folder.read_metrics())
+    assert [record["iteration"] for record in records] == [1, 6]
+    assert {"loss", "mutual_information_bound", "alignment", "uniformity", "norm", "seconds"} <= set(records[0])
+    facts = folder.read_facts()
+    assert facts["finished"] and facts["iterations"] == 6 and facts["loss"] == records[-1]["loss"]
+    assert {"signnap", "torch", "device", "fingerprint", "seconds", "peak_memory_mb"} <= set(facts)
+
+
+# -- writing fails ---------------------------------------------------------------------------------------------------
+
+
+def partly(error):
+    """A writer that puts half a file on the disk and then fails."""
+
+    def write(content, where):
+        with where if hasattr(where, "write") else open(where, "wb") as file:
+            file.write(b"half of a fi")
+        raise error
+
+    return write
+
+
+@pytest.mark.parametrize("writer", ["torch.save", "safetensors.torch.save_file"])
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), RuntimeError("unexpected pos 64 vs 0\nstack")]
+)
+def test_a_failure_while_writing_leaves_the_old_file(writer, error, trained, monkeypatch):
+    model, folder = trained
+    before = contents(folder)
+    monkeypatch.setattr(writer, partly(error))
+    with pytest.raises(SignnapError) as caught:
+        folder.save_state({"iteration": 7}, model.encoder_.state_dict())
+    file = folder.state if writer == "torch.save" else folder.model
+    reason = error.strerror if isinstance(error, OSError) else "unexpected pos 64 vs 0"
+    assert str(caught.value) == f"cannot write {file}: {reason}; nothing was left half-written"
+    after = contents(folder)
+    assert after.keys() == before.keys()
+    assert after[file.name] == before[file.name]
+
+
+def test_a_disk_that_is_full(trained, full_disk, small_graph, tmp_path):
+    _, folder = trained
+    before = contents(folder)
+    with full_disk(len(before["state.pt"]) // 2), pytest.raises(SignnapError) as caught:
+        SIGNNAP(**SMALL, iterations=7).fit(small_graph, out=folder.path, resume=True)
+    assert str(caught.value) == f"cannot write {folder.state}: File too large; nothing was left half-written"
+    after = contents(folder)
+    assert after.keys() == before.keys()
+    assert after["state.pt"] == before["state.pt"]
+    SIGNNAP(**SMALL, iterations=7).fit(small_graph, out=folder.path, resume=True)
+    assert folder.load_state()["iteration"] == 7
+
+    fresh = RunFolder(tmp_path / "fresh")
+    size = len(before["model.safetensors"]) - 1
+    with full_disk(size), pytest.raises(SignnapError, match=r"^cannot write .*model\.safetensors: .*File too large"):
+        SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=fresh.path)
+    assert set(contents(fresh)) == {"config.toml", "run.json", "metrics.jsonl"}
+    with full_disk(100), pytest.raises(SignnapError, match=r"^cannot write .*run\.json: "):
+        SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=tmp_path / "fuller")
+    assert os.listdir(tmp_path / "fuller") == []
+
+
+def test_metrics_that_cannot_be_written(folder, tmp_path):
+    with pytest.raises(SignnapError, match=r"^cannot write .*metrics.jsonl: No such file or directory"):
+        folder.append_metrics({"iteration": 1})
+
+
+def test_weights_that_layers_share(folder):
+    module = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
+    module["b"].weight = module["a"].weight
+    folder.save_model("", {}, module.state_dict())
+    other = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
+    folder.load_into(other)
+    assert torch.equal(other["b"].weight, module["a"].weight)
+
+
+# -- reading what is damaged or foreign ------------------------------------------------------------------------------
+
+
+class Code:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+FOREIGN = {
+    "text": lambda file, trap: file.write_text("hello"),
+    "empty": lambda file, trap: file.write_bytes(b""),
+    "code in a pickle": lambda file, trap: file.write_bytes(pickle.dumps(Code(trap))),
+    "code in a checkpoint": lambda file, trap: torch.save({"iteration": Code(trap)}, file),
+    "a plain dict": lambda file, trap: torch.save({"iteration": 3}, file),
+    "a tensor": lambda file, trap: torch.save(torch.ones(3), file),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_foreign_state_is_one_sentence_and_never_runs(kind, trained, small_graph, tmp_path):
+    _, folder = trained
+    FOREIGN[kind](folder.state, str(tmp_path / "trap"))
+    before = contents(folder)
+    with pytest.raises(SignnapError, match=rf"^{folder.state} is not a checkpoint of this program") as caught:
+        SIGNNAP(**SMALL, iterations=9).fit(small_graph, out=folder.path, resume=True)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "trap").exists()
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("part", [0.01, 0.5, 0.999])
+def test_truncated_files(part, trained, small_graph):
+    _, folder = trained
+    for file in (folder.state, folder.model):
+        whole = file.read_bytes()
+        file.write_bytes(whole[: int(part * len(whole))])
+    with pytest.raises(SignnapError, match=r"state\.pt is not a checkpoint of this program, or it was cut short$"):
+        folder.load_state()
+    with pytest.raises(SignnapError, match=r"model\.safetensors is not a safetensors file or is truncated"):
+        SIGNNAP.load(folder.path)
+
+
+def test_the_state_of_another_run(trained, small_graph, tmp_path):
+    _, folder = trained
+    SIGNNAP(**SMALL | {"dim": 16}, iterations=2).fit(small_graph, out=tmp_path / "wider")
+    (tmp_path / "wider" / "state.pt").rename(folder.state)
+    with pytest.raises(SignnapError, match=r"state\.pt is the checkpoint of another run \("):
+        SIGNNAP(**SMALL, iterations=9).fit(small_graph, out=folder.path, resume=True)
+    torch.save({"iteration": 1, "modules": {}, "optimizer": None, "generators": 3}, folder.state)
+    with pytest.raises(SignnapError, match=r"state\.pt is the checkpoint of another run \("):
+        SIGNNAP(**SMALL, iterations=9).fit(small_graph, out=folder.path, resume=True)
+
+
+def test_the_weights_of_another_encoder(trained, small_graph, tmp_path):
+    _, folder = trained
+    SIGNNAP("sage", **SMALL, iterations=2).fit(small_graph, out=tmp_path / "sage")
+    (tmp_path / "sage" / "model.safetensors").rename(folder.model)
+    with pytest.raises(SignnapError, match=r"model\.safetensors holds the weights of another encoder"):
+        SIGNNAP.load(folder.path)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("{", "is not JSON: "), ("[]", "does not describe a run: "), ('{"fingerprint": "x"}', "'num_features' in it")],
+)
+def test_facts_that_are_none(text, sentence, trained):
+    _, folder = trained
+    folder.facts.write_text(text)
+    with pytest.raises(SignnapError, match=sentence):
+        SIGNNAP.load(folder.path)
+
+
+def test_what_is_no_run_folder(tmp_path):
+    with pytest.raises(SignnapError, match=r"nowhere is not a run folder: no such folder"):
+        SIGNNAP.load(tmp_path / "nowhere")
+    with pytest.raises(SignnapError, match=r"is not a finished run folder: it has no config\.toml"):
+        SIGNNAP.load(tmp_path)
+    (tmp_path / "config.toml").write_text("dim = 8")
+    with pytest.raises(SignnapError, match=r"is not a finished run folder: it has no model\.safetensors"):
+        SIGNNAP.load(tmp_path)
+
+
+# -- metrics ---------------------------------------------------------------------------------------------------------
+
+
+def test_metrics_are_cut_back_to_the_checkpoint(folder):
+    assert list(folder.read_metrics()) == []
+    folder.path.mkdir()
+    for iteration in (1, 20, 40, 60):
+        folder.append_metrics({"iteration": iteration, "loss": 1 / iteration})
+    with open(folder.metrics, "a") as log:
+        log.write('{"iteration": 80, "lo')
+    assert [record["iteration"] for record in folder.read_metrics()] == [1, 20, 40, 60]
+    folder.cut_metrics(45)
+    lines = folder.metrics.read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [{"iteration": i, "loss": 1 / i} for i in (1, 20, 40)]

@@ -1,0 +1,121 @@
+"""Collapse: each of its four forms is recognised, by numbers and in a real run, and a healthy run is left alone."""
+
+import numpy as np
+import pytest
+import torch
+
+from signnap import SIGNNAP, Graph, InfoNCE
+from signnap.train.health import Collapsed, Health
+
+SMALL = {"dim": 8, "negatives": 16}
+GOOD = {"loss": 5.0, "norm": 0.3, "effective_rank": 6.0, "uniformity": -2.0}
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        ({"loss": NAN}, "the loss is nan and the mean norm 0.3 at iteration 40: try a lower --lr or"),
+        ({"loss": INF}, "the loss is inf"),
+        ({"loss": -INF}, "the loss is -inf"),
+        ({"norm": NAN}, "the mean norm nan"),
+        ({"norm": INF}, "the mean norm inf"),
+        ({"norm": 10001.0}, "the embeddings explode at iteration 40 (mean norm 1e+04): try the nce objective"),
+        (
+            {"effective_rank": 1.04, "uniformity": -9e-5},
+            "all embeddings are the same at iteration 40 (effective rank 1.04): try",
+        ),
+        ({"effective_rank": 0.0, "uniformity": 0.0}, "all embeddings are the same"),
+    ],
+)
+def test_what_is_wrong_is_said(numbers, sentence):
+    found = Health().check(40, GOOD | numbers)
+    assert sentence in found
+    assert "try" in found and "\n" not in found
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {},
+        {"norm": 9999.0},
+        {"effective_rank": 1.0},  # one direction, but spread along it
+        {"uniformity": 0.0},  # one direction, but of different lengths
+        {"loss": 0.0},
+    ],
+)
+def test_what_is_fine_is_not_disturbed(numbers):
+    assert Health().check(40, GOOD | numbers) is None
+    assert Health(chance=5.0, patience=300).check(299, GOOD | numbers) is None
+
+
+def test_stuck_at_chance():
+    stuck = Health(chance=10.0)
+    for iteration, loss in ((1, 10.0), (100, 10.04), (299, 9.96)):
+        assert stuck.check(iteration, GOOD | {"loss": loss}) is None
+    assert stuck.check(300, GOOD | {"loss": 9.951}) == (
+        "the loss is still at chance at iteration 300 (9.951, chance 10.000): try a lower --temperature, a higher "
+        "--lr, a lower --weight-decay or the nce objective"
+    )
+
+
+@pytest.mark.parametrize("loss", [9.94, 10.06])
+def test_a_loss_that_once_left_chance_may_come_back(loss):
+    moved = Health(chance=10.0)
+    assert moved.check(20, GOOD | {"loss": loss}) is None
+    assert moved.check(400, GOOD | {"loss": 10.0}) is None
+
+
+# -- real runs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def twins():
+    """A graph whose nodes are all alike."""
+    rng = np.random.default_rng(0)
+    return Graph.from_edges(*rng.integers(0, 30, (2, 60)), np.ones((30, 4)), name="twins")
+
+
+PROVOKED = {
+    "loss": (lambda graph, twins: (graph, {"lr": 1e20, "iterations": 20}), "the loss is nan"),
+    "explosion": (
+        lambda graph, twins: (
+            graph,
+            {"objective": InfoNCE(16, 0.1, normalize=False), "lr": 3.0, "weight_decay": 0.0, "iterations": 100},
+        ),
+        "the embeddings explode",
+    ),
+    "constant": (lambda graph, twins: (twins, {"dropout": 0.0, "iterations": 20}), "all embeddings are the same"),
+    "chance": (
+        lambda graph, twins: (graph, {"objective": "infonce", "temperature": 1e4, "iterations": 320}),
+        "the loss is still at chance",
+    ),
+    "chance, nce": (
+        lambda graph, twins: (graph, {"temperature": 1e4, "iterations": 320}),
+        "the loss is still at chance",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", PROVOKED)
+def test_a_run_that_collapses_says_so(kind, small_graph, twins):
+    choose, sentence = PROVOKED[kind]
+    graph, settings = choose(small_graph, twins)
+    with pytest.raises(Collapsed, match=sentence) as caught:
+        SIGNNAP(**SMALL | settings).fit(graph)
+    assert str(caught.value).startswith("training collapsed: ")
+    assert str(caught.value).endswith("; --keep-going trains on regardless")
+
+
+@pytest.mark.parametrize("kind", ["loss", "constant"])
+def test_a_collapse_can_be_ignored(kind, small_graph, twins):
+    graph, settings = PROVOKED[kind][0](small_graph, twins)
+    model = SIGNNAP(**SMALL | settings).fit(graph, stop_on_collapse=False)
+    assert model.outcome_.iteration == settings["iterations"]
+
+
+@pytest.mark.parametrize("objective", ["nce", "infonce"])
+def test_a_healthy_run_is_not_stopped(objective, small_graph):
+    model = SIGNNAP(**SMALL, objective=objective, iterations=320).fit(small_graph)
+    assert model.outcome_.iteration == 320
+    assert torch.isfinite(torch.from_numpy(model.transform(small_graph))).all()

@@ -1,0 +1,134 @@
+"""The loop: a pure function of its seed, whatever happens around it, and a state that continues bit for bit."""
+
+import pytest
+import torch
+from torch import nn
+
+from signnap import SIGNNAP
+from signnap.errors import SignnapError
+from signnap.methods.settings import BACKBONES
+from signnap.train.loop import Run, Step
+
+
+def own_encoder():
+    """A PyG model with dropout and batch norm: draws from the default generator, and has buffers."""
+    from torch_geometric.nn import GIN
+
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return GIN(12, 8, num_layers=2, dropout=0.5, norm="batch_norm")
+
+
+def finished(run, until=6):
+    for _ in run.iterate(until):
+        pass
+    return run
+
+
+@pytest.mark.parametrize("objective", ["nce", "infonce"])
+@pytest.mark.parametrize("backbone", [*BACKBONES, "own"])
+def test_a_state_continues_bit_for_bit_from_every_iteration(backbone, objective, small_graph, start, snapshot, same):
+    backbone = own_encoder() if backbone == "own" else backbone
+    run = start(small_graph, backbone, objective=objective)
+    states = [snapshot(run)] + [snapshot(run) for _ in run.iterate(6)]
+    assert [state["iteration"] for state in states] == list(range(7))
+    assert all(value.isfinite().all() for value in states[-1]["modules"].values())
+    for state in states:
+        torch.manual_seed(state["iteration"])  # nothing may come from here
+        other = start(small_graph, backbone, objective=objective, seed=1)  # and nothing from this seed
+        other.restore(state)
+        assert same(snapshot(finished(other)), states[-1]), state["iteration"]
+
+
+def test_one_seed_one_result(small_graph, start, snapshot, same):
+    result = snapshot(finished(start(small_graph)))
+    assert same(snapshot(finished(start(small_graph))), result)
+    other = snapshot(finished(start(small_graph, seed=1)))
+    assert all(
+        not torch.equal(value, other["modules"][name])
+        for name, value in result["modules"].items()
+        if name != "objective.log_z"
+    )
+
+
+def test_draws_and_modes_of_the_caller_do_not_matter(small_graph, start, snapshot, same):
+    result = snapshot(finished(start(small_graph, own_encoder())))
+    run = start(small_graph, own_encoder())
+    for step in run.iterate(6):
+        torch.rand(7)
+        torch.manual_seed(int(step.total))
+        run.task.modules.eval()
+    assert same(snapshot(run), result)
+
+
+def test_the_caller_s_generator_is_left_alone(small_graph, start):
+    before = torch.get_rng_state()
+    finished(start(small_graph, own_encoder()))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_runs_side_by_side_do_not_touch_each_other(small_graph, start, snapshot, same):
+    first, second = start(small_graph), start(small_graph, "sage", objective="infonce")
+    for _ in zip(first.iterate(6), second.iterate(6), strict=True):
+        pass
+    assert same(snapshot(first), snapshot(finished(start(small_graph))))
+    assert same(snapshot(second), snapshot(finished(start(small_graph, "sage", objective="infonce"))))
+
+
+def test_a_loop_that_was_left_goes_on(small_graph, start, snapshot, same):
+    run = start(small_graph)
+    for _ in run.iterate(6):
+        if run.iteration == 2:
+            break
+    assert run.iteration == 2
+    assert list(run.iterate(2)) == []
+    assert same(snapshot(finished(run)), snapshot(finished(start(small_graph))))
+
+
+class Recorder:
+    """A task of one parameter, whose loss is that parameter, that writes down what happens to it."""
+
+    def __init__(self):
+        self.modules = nn.ParameterDict({"w": nn.Parameter(torch.tensor(1.0))})
+        self.generators = {"layers": torch.Generator().manual_seed(0)}
+        self.seen = []
+
+    def step(self):
+        assert self.modules.training
+        self.seen.append(("step", float(self.modules["w"])))
+        return Step(self.modules["w"] * 1, {}, ("outputs",))
+
+    def advance(self, step):
+        assert step.outputs == ("outputs",)
+        self.seen.append(("advance", float(self.modules["w"])))
+
+
+def test_banks_advance_after_the_optimiser_and_before_the_caller_looks():
+    task = Recorder()
+    run = Run(task, lr=0.25, weight_decay=0.0)
+    for _ in run.iterate(2):
+        task.seen.append(("yield", run.iteration))
+        task.modules.eval()
+    whats, values = zip(*task.seen, strict=True)
+    assert whats == ("step", "advance", "yield") * 2
+    assert values == pytest.approx((1, 0.75, 1, 0.75, 0.5, 2), abs=1e-6)  # Adam's first steps are lr long
+
+
+def test_weight_decay_and_learning_rate_reach_the_optimiser():
+    group = Run(Recorder(), lr=0.125, weight_decay=0.5).optimizer.param_groups[0]
+    assert (group["lr"], group["weight_decay"], group["betas"]) == (0.125, 0.5, (0.9, 0.999))
+
+
+def test_nothing_to_learn_is_one_sentence(small_graph):
+    class Untouched(nn.Module):
+        def forward(self, x, edge_index):
+            return x
+
+    with pytest.raises(SignnapError, match=r"nothing to learn: expected an encoder with at least one parameter"):
+        SIGNNAP(Untouched(), negatives=16).fit(small_graph)
+
+
+def test_a_state_of_another_shape_is_not_taken(small_graph, start, snapshot):
+    state = snapshot(start(small_graph, dim=16))
+    with pytest.raises(RuntimeError):
+        start(small_graph).restore(state)

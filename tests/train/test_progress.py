@@ -1,0 +1,74 @@
+"""Progress: on stderr only, with a rate and what is left, a bar for terminals and lines for files."""
+
+import io
+import sys
+
+import pytest
+
+from signnap.train import progress as module
+from signnap.train.progress import progress, silent
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes when told."""
+
+    class Clock:
+        now = 100.0
+
+        def perf_counter(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def test_lines_come_every_ten_seconds_and_at_the_end(clock, capsys):
+    with progress(100) as report:
+        for iteration in range(1, 101):
+            clock.now += 1
+            report(iteration, f"loss {iteration}" if iteration % 4 == 0 else "")
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert [int(line.split()[1].split("/")[0]) for line in lines] == [12, 24, 36, 48, 60, 72, 84, 96, 100]
+    assert lines[0] == "iteration 12/100  1.0 it/s  88 s left  loss 12"
+    assert lines[-1] == "iteration 100/100  1.0 it/s  0 s left  loss 100"
+
+
+def test_a_resumed_run_counts_its_own_iterations_only(clock, capsys):
+    with progress(1000) as report:
+        for iteration in range(901, 951):
+            clock.now += 2
+            report(iteration, "loss 1")
+    assert capsys.readouterr().err.splitlines()[-1] == "iteration 950/1000  0.5 it/s  100 s left  loss 1"
+
+
+def test_one_iteration_is_enough(clock, capsys):
+    with progress(1) as report:
+        report(1, "loss 2")
+    assert capsys.readouterr().err == "iteration 1/1  0.0 it/s  0 s left  loss 2\n"
+
+
+def test_a_terminal_gets_a_bar(monkeypatch, capsys):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "150")
+    with progress(10) as report:
+        for iteration in range(1, 6):
+            report(iteration, "loss 0.5" if iteration == 5 else "")
+        report(6)  # the last words stay
+    drawn = terminal.getvalue()
+    assert "training" in drawn and "6/10" in drawn and "it/s" in drawn and "loss 0.5" in drawn
+    assert capsys.readouterr().out == ""
+
+
+def test_silence(capsys):
+    silent(3, "words")
+    assert capsys.readouterr() == ("", "")

@@ -1,0 +1,165 @@
+"""A session: what it logs and when, what it saves, how it is stopped, and what a resumed one remembers."""
+
+import os
+import signal
+import threading
+
+import pytest
+import torch
+
+from signnap.train.checkpoint import RunFolder
+from signnap.train.health import Collapsed, Health
+from signnap.train.session import Interrupted, Schedule, train
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    return folder
+
+
+def session(run, iterations, health=None, **options):
+    schedule = Schedule(iterations, log_every=4, save_every=options.pop("save_every", 1e9))
+    return train(run, schedule, health or Health(), model=run.task.encoder, **options)
+
+
+def logged(folder):
+    return [record["iteration"] for record in folder.read_metrics()]
+
+
+def test_the_first_every_nth_and_the_last_iteration_are_logged(small_graph, start, folder):
+    heard = []
+    outcome = session(start(small_graph), 10, folder=folder, report=lambda i, words="": heard.append((i, words)))
+    assert logged(folder) == [1, 4, 8, 10]
+    assert [i for i, _ in heard] == list(range(1, 11))
+    records = {record["iteration"]: record for record in folder.read_metrics()}
+    for iteration, words in heard:
+        assert words == (f"loss {records[iteration]['loss']:.4f}" if iteration in records else "")
+    assert outcome.iteration == 10
+    assert outcome.numbers == {k: v for k, v in records[10].items() if k not in ("iteration", "seconds")}
+    assert outcome.numbers["loss"] == pytest.approx(outcome.numbers["loss_1"] + outcome.numbers["loss_2"], rel=1e-6)
+    assert {"alignment", "uniformity", "effective_rank", "norm"} < set(outcome.numbers)
+    seconds = [record["seconds"] for record in records.values()]
+    assert seconds == sorted(seconds) and outcome.seconds >= seconds[-1] > 0
+
+
+def test_logging_changes_nothing(small_graph, start, folder, snapshot, same):
+    kept, silent = start(small_graph), start(small_graph)
+    session(kept, 10, folder=folder, save_every=0)
+    train(silent, Schedule(10, log_every=100), Health(), model=silent.task.encoder)
+    assert same(snapshot(kept), snapshot(silent))
+
+
+@pytest.mark.parametrize(("save_every", "saved"), [(0, list(range(1, 7))), (1e9, [6])])
+def test_checkpoints_come_in_time_and_at_the_end(save_every, saved, small_graph, start, folder, monkeypatch):
+    states = []
+    monkeypatch.setattr(RunFolder, "save_state", lambda self, state, weights: states.append(state["iteration"]))
+    session(start(small_graph), 6, folder=folder, save_every=save_every)
+    assert states == saved
+
+
+def test_state_and_weights_belong_together(small_graph, start, folder):
+    run = start(small_graph)
+    session(run, 6, folder=folder)
+    encoder = start(small_graph, seed=1).task.encoder
+    folder.load_into(encoder)
+    state = folder.load_state()["modules"]
+    assert all(torch.equal(value, state[f"encoder.{name}"]) for name, value in encoder.state_dict().items())
+
+
+def test_without_a_folder_nothing_is_written(small_graph, start, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert session(start(small_graph), 3, save_every=0).iteration == 3
+    assert os.listdir(tmp_path) == []
+
+
+# -- stopping --------------------------------------------------------------------------------------------------------
+
+
+def strike(number, at, times=1):
+    """A report that sends this process a signal at an iteration."""
+
+    def report(iteration, words=""):
+        if iteration == at:
+            for _ in range(times):
+                os.kill(os.getpid(), number)
+
+    return report
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_between_iterations_and_saves(number, small_graph, start, folder, snapshot, same):
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    run = start(small_graph)
+    with pytest.raises(Interrupted) as caught:
+        session(run, 10, folder=folder, report=strike(number, 3))
+    assert str(caught.value) == (
+        f"stopped at iteration 3 of 10; everything is saved in {folder.path}: continue with --resume"
+    )
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
+    resumed, whole = start(small_graph, seed=1), start(small_graph)
+    resumed.restore(folder.load_state())
+    assert resumed.iteration == 3
+    session(resumed, 10, folder=folder)
+    session(whole, 10)
+    assert same(snapshot(resumed), snapshot(whole))
+
+
+def test_a_signal_at_the_last_iteration_is_too_late(small_graph, start, folder):
+    assert session(start(small_graph), 5, folder=folder, report=strike(signal.SIGINT, 5)).iteration == 5
+
+
+def test_a_second_signal_interrupts_at_once(small_graph, start, folder):
+    with pytest.raises(KeyboardInterrupt):
+        session(start(small_graph), 10, folder=folder, report=strike(signal.SIGINT, 3, times=2))
+    assert not folder.state.exists()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_without_a_folder_ctrl_c_is_python_s_own(small_graph, start):
+    with pytest.raises(KeyboardInterrupt):
+        session(start(small_graph), 10, report=strike(signal.SIGINT, 3))
+
+
+def test_outside_the_main_thread_there_are_no_signals_to_catch(small_graph, start, folder):
+    outcomes = []
+    worker = threading.Thread(target=lambda: outcomes.append(session(start(small_graph), 4, folder=folder)))
+    worker.start()
+    worker.join()
+    assert outcomes[0].iteration == 4
+
+
+# -- collapse and memory ---------------------------------------------------------------------------------------------
+
+
+def test_a_collapse_is_logged_and_not_saved(small_graph, start, folder):
+    with pytest.raises(Collapsed):
+        session(start(small_graph, lr=1e20), 12, folder=folder)
+    assert logged(folder)[-1] < 12
+    assert not folder.state.exists() and not folder.model.exists()
+
+
+def test_a_finished_run_remembers_its_numbers_and_seconds(small_graph, start, folder):
+    run = start(small_graph)
+    first = session(run, 6, folder=folder)
+    again = session(run, 6, folder=folder)
+    assert again.iteration == 6
+    assert again.numbers == first.numbers
+    assert 0 < again.seconds <= first.seconds + 1
+    further = session(run, 10, folder=folder)
+    assert further.seconds > list(folder.read_metrics())[2]["seconds"]
+
+
+def test_a_resumed_run_remembers_that_its_loss_once_moved(small_graph, start, folder):
+    run = start(small_graph, temperature=1e4)  # every loss is at chance
+    chance = run.task.objective.chance()
+    good = {"norm": 1.0, "effective_rank": 5.0, "uniformity": -1.0, "seconds": 0.0}
+    for iteration, loss in ((1, 2 * chance), (4, chance)):
+        folder.append_metrics({"iteration": iteration, "loss": loss, **good})
+    run.iteration = 4
+    assert session(run, 8, Health(chance, patience=2), folder=folder).iteration == 8
+    folder.cut_metrics(0)
+    run.iteration = 4
+    with pytest.raises(Collapsed, match="still at chance"):
+        session(run, 8, Health(chance, patience=2), folder=folder)
