@@ -38,7 +38,35 @@ _HOMES = {
     "identifiability": "analyze",
 }
 
-__all__ = ["__version__", *_HOMES]
+__all__ = [
+    "NCE",
+    "SIGNNAP",
+    "Compose",
+    "DropEdge",
+    "Encoder",
+    "FeatureNoise",
+    "Graph",
+    "InfoNCE",
+    "MaskFeatures",
+    "Objective",
+    "Perturbation",
+    "Settings",
+    "SignnapError",
+    "Split",
+    "Terms",
+    "View",
+    "__version__",
+    "identifiability",
+    "linear_probe",
+    "load_graph",
+    "logistic_probe",
+    "make_split",
+    "read_embeddings",
+    "score",
+    "smoothness",
+    "stability",
+    "write_embeddings",
+]
 
 
 def __getattr__(name: str) -> Any:

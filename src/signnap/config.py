@@ -60,7 +60,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 def to_toml(settings: Any) -> str:
     """Write a flat settings dataclass as TOML (JSON spells strings, numbers and booleans the same way)."""
-    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in asdict(settings).items())
+    return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in asdict(settings).items())
 
 
 def settings_hash(settings: Any) -> str:

@@ -37,8 +37,8 @@ def directions(z: Tensor) -> Tensor:
 def effective_rank(z: Tensor) -> float:
     """exp(entropy) of the normalised singular values of the centred matrix: how many directions are in use.
 
-    Between 1 and min(N − 1, d); 0 when all rows coincide, NaN when one is not finite. The singular values come from the smaller of the two
-    Gram matrices, in float64.
+    Between 1 and min(N − 1, d); 0 when all rows coincide, NaN when one is not finite. The singular values come from
+    the smaller of the two Gram matrices, in float64.
     """
     z = z.double()
     if not z.isfinite().all():

@@ -70,7 +70,7 @@ class SparseFeatures:
         if self.values.device == torch.device(device):
             return self
         moved = (self.indptr.to(device), self.indices.to(device), self.values.to(device), self.shape)
-        return SparseFeatures(*moved, tuple(t.to(device) for t in self.transposed))  # type: ignore[arg-type]
+        return SparseFeatures(*moved, tuple(t.to(device) for t in self.transposed))
 
     @cached_property
     def _matrix(self) -> Tensor:

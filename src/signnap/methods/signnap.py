@@ -107,7 +107,7 @@ class SIGNNAP:
         preset: str = "paper",
         **settings: Any,
     ) -> None:
-        self._params = dict.fromkeys(_PARAMETERS) | {"backbone": "gcn", "preset": "paper"}
+        self._params: dict[str, Any] = dict.fromkeys(_PARAMETERS) | {"backbone": "gcn", "preset": "paper"}
         self.set_params(backbone=backbone, objective=objective, perturbation=perturbation, preset=preset, **settings)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -162,11 +162,11 @@ class SIGNNAP:
             if resume:
                 folder.restore(run, settings.iterations)
             folder.begin(to_toml(settings), facts)
-        self.settings_, self.encoder_, self.facts_ = settings, run.task.modules["encoder"], facts  # type: ignore[index]
+        self.settings_, self.encoder_, self.facts_ = settings, run.task.modules["encoder"], facts
         self.outcome_ = train(
             run,
             Schedule(settings.iterations, save_every=save_every),
-            Health(run.task.modules["objective"].chance()),  # type: ignore[index]
+            Health(run.task.modules["objective"].chance()),
             model=self.encoder_,
             folder=folder,
             report=report,

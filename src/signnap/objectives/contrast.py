@@ -88,30 +88,34 @@ def _own_chunks(z: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Chunk]:
 class _Contrast(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, z: Tensor, positive: Tensor, bank: Tensor, negatives: Tensor, rule: RowRule
+        ctx: Any, z: Tensor, other: Tensor, bank: Tensor, negatives: Tensor, temperature: float, rule: RowRule
     ) -> tuple[Tensor, Tensor]:
+        scaled = z / temperature
+        positive = torch.linalg.vecdot(scaled, other)
         z_grad, cost, log_sum = torch.empty_like(z), torch.empty_like(positive), torch.empty_like(positive)
-        for anchors, scores, combine in score_chunks(z, bank, negatives):
+        for anchors, scores, combine in score_chunks(scaled, bank, negatives):
             cost[anchors], log_sum[anchors] = rule.rows(scores, positive[anchors])
-            if ctx.needs_input_grad[0]:
-                combine(z_grad[anchors])
-        loss, positive_grad = rule.finish(cost, log_sum, positive)
-        ctx.save_for_backward(z_grad, positive_grad)
+            combine(z_grad[anchors])
+        loss, slope = rule.finish(cost, log_sum, positive)
+        z_grad.addcmul_(slope[:, None], other).div_(temperature * len(z))
+        other_grad = scaled.mul_(slope[:, None] / len(z)) if ctx.needs_input_grad[1] else None
+        ctx.save_for_backward(z_grad, other_grad)
         info_nce = (torch.logaddexp(log_sum, positive) - positive).mean()
         ctx.mark_non_differentiable(info_nce)
         return loss.mean(), info_nce
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        z_grad, positive_grad = ctx.saved_tensors
-        scale = grads[0] / len(z_grad)
-        return z_grad * scale, positive_grad * scale, None, None, None
+        z_grad, other_grad = ctx.saved_tensors
+        return z_grad * grads[0], None if other_grad is None else other_grad * grads[0], None, None, None, None
 
 
-def contrast(z: Tensor, positive: Tensor, bank: Tensor, negatives: Tensor, rule: RowRule) -> tuple[Tensor, Tensor]:
+def contrast(
+    z: Tensor, other: Tensor, bank: Tensor, negatives: Tensor, temperature: float, rule: RowRule
+) -> tuple[Tensor, Tensor]:
     """Mean loss of all anchors, and the InfoNCE value of the same scores (for the bound of Lemma 1).
 
-    ``z`` are the anchors already divided by the temperature, ``positive`` their scores with their positives;
-    gradients flow to both.
+    Anchor i has its positive in row i of ``other`` and its negatives in the bank; gradients flow to ``z`` and,
+    where it wants them, to ``other``.
     """
-    return _Contrast.apply(z.contiguous(), positive, bank, negatives, rule)
+    return _Contrast.apply(z.contiguous(), other, bank, negatives, temperature, rule)

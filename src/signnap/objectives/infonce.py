@@ -43,9 +43,8 @@ class InfoNCE(Objective):
         drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
         if self.normalize:
             z1, z2 = normalize(z1, dim=1), normalize(z2, dim=1)
-        positive = (z1 * z2).sum(dim=1) / self.temperature
-        first, _ = contrast(z1 / self.temperature, positive, self.bank.second, drawn, SoftmaxRule())
-        second, _ = contrast(z2 / self.temperature, positive, self.bank.first, drawn, SoftmaxRule())
+        first, _ = contrast(z1, z2, self.bank.second, drawn, self.temperature, SoftmaxRule())
+        second, _ = contrast(z2, z1, self.bank.first, drawn, self.temperature, SoftmaxRule())
         total = first + second
         return Terms(total, first, second, math.log(self.negatives) - 0.5 * total.detach())
 

@@ -45,18 +45,17 @@ class NCE(Objective):
         drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
         losses, informations, constants = [], [], []
         for view, (z, bank) in enumerate(((z1, self.bank.second), (z2, self.bank.first))):
-            scaled = z / self.temperature
-            positive = (scaled * bank).sum(dim=1)
             log_z = self.log_z[view]
             if log_z.isnan():
-                log_z = _log_normaliser(scaled.detach(), positive.detach(), bank, drawn)
+                log_z = _log_normaliser(z.detach() / self.temperature, bank, drawn)
             rule = BinaryRule(float(log_z) + math.log(self.negatives / len(z)), self.negatives)
-            loss, information = contrast(scaled, positive, bank, drawn, rule)
+            loss, information = contrast(z, bank, bank, drawn, self.temperature, rule)
             losses.append(loss)
             informations.append(information)
             constants.append(log_z)
         bound = math.log(self.negatives) - 0.5 * (informations[0] + informations[1])
-        return Terms(losses[0] + losses[1], *losses, bound, carry={"log_z": torch.stack(constants)})
+        first, second = losses
+        return Terms(first + second, first, second, bound, carry={"log_z": torch.stack(constants)})
 
     def update(self, z1: Tensor, z2: Tensor, terms: Terms) -> None:
         self.log_z.copy_(terms.carry["log_z"])
@@ -88,9 +87,8 @@ class BinaryRule:
         return softplus(-own) + cost - self.negatives * self.shift, torch.sigmoid(own) - 1
 
 
-def _log_normaliser(z: Tensor, positive: Tensor, bank: Tensor, negatives: Tensor) -> Tensor:
+def _log_normaliser(z: Tensor, bank: Tensor, negatives: Tensor) -> Tensor:
     """log( N · mean of exp(score) ) over all anchors and their K+1 candidates."""
-    n, k = len(z), negatives.shape[1]
     parts = [scores.logsumexp(dim=1).logsumexp(dim=0) for _, scores, _ in score_chunks(z, bank, negatives)]
-    parts.append(positive.logsumexp(dim=0))
-    return torch.stack(parts).logsumexp(dim=0) + math.log(n) - math.log(n * (k + 1))
+    parts.append(torch.linalg.vecdot(z, bank).logsumexp(dim=0))
+    return torch.stack(parts).logsumexp(dim=0) - math.log(negatives.shape[1] + 1)

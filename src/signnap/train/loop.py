@@ -68,6 +68,7 @@ class Run:
             self.task.advance(step)
             self.iteration += 1
             yield step
+            del step  # or its tensors would stay in memory beside those of the next iteration
 
     def state(self) -> dict[str, Any]:
         """The state as plain tensors and numbers, loadable with ``weights_only=True``."""

@@ -1,0 +1,119 @@
+"""Imports point one way: every module of the package imports from lower layers or from its own room only."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import signnap
+
+FOUNDATIONS = ["errors", "storage", "rng", "config", "graph", "geometry", "rows", "contracts"]
+PARTS = ["data", "perturb", "encoders", "objectives"]
+JUDGES = ["evaluate", "analyze"]
+LIBRARY = [*FOUNDATIONS, *PARTS, "train", "methods", *JUDGES]
+
+#: room -> the rooms it may import. Foundations stand in order: each may import those before it.
+ALLOWED = {
+    **{room: set(FOUNDATIONS[:number]) for number, room in enumerate(FOUNDATIONS)},
+    **{room: set(FOUNDATIONS) for room in (*PARTS, "train", *JUDGES)},
+    "methods": {*FOUNDATIONS, *PARTS, "train"},
+    "experiments": set(LIBRARY),
+    "bench": set(LIBRARY),
+    "cli": {*LIBRARY, "experiments", "bench"},
+    "__main__": {"cli"},
+    "__init__": set(LIBRARY),
+}
+
+
+def room_of(path, root):
+    """The sub-package or top-level module that a file belongs to."""
+    return path.relative_to(root).with_suffix("").parts[0]
+
+
+def imported_names(path, root):
+    """Everything of the package that a file imports anywhere in it, as dotted names below the package."""
+    package = [*path.relative_to(root).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
+            yield from (".".join([*base, alias.name]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == root.name:
+            yield from (".".join([*node.module.split(".")[1:], alias.name]) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (a.name.partition(".")[2] or "*" for a in node.names if a.name.split(".")[0] == root.name)
+
+
+def wrong_imports(root):
+    """One sentence for each import that points the wrong way, and for each room without a layer."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        room = room_of(path, root)
+        if room not in ALLOWED:
+            found.append(f"{room} has no layer")
+            continue
+        for name in imported_names(path, root):
+            target = name.split(".")[0]
+            if name != "__version__" and target != room and target not in ALLOWED[room]:
+                found.append(f"{path.relative_to(root)} imports {name}")
+    return found
+
+
+def test_imports_point_one_way():
+    assert wrong_imports(Path(signnap.__file__).parent) == []
+
+
+def test_the_layers_are_those_of_rooms_that_exist():
+    root = Path(signnap.__file__).parent
+    assert {room_of(path, root) for path in root.rglob("*.py")} == set(ALLOWED)
+
+
+def test_no_two_rooms_import_each_other():
+    assert not [(a, b) for a in ALLOWED for b in ALLOWED[a] if a in ALLOWED.get(b, ())]
+
+
+def tree(tmp_path, files):
+    root = tmp_path / "signnap"
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def test_right_imports_pass(tmp_path):
+    files = {
+        "__init__.py": "from .methods.signnap import SIGNNAP",
+        "graph/view.py": "from ..errors import SignnapError\nfrom .pattern import Pattern\nimport torch",
+        "encoders/gcn.py": "from .. import rng\nfrom ..graph import View\nfrom signnap.contracts import Encoder",
+        "methods/facts.py": "from .. import __version__\nfrom ..train.checkpoint import RunFolder",
+        "data/__init__.py": "from importlib import import_module",
+        "cli/app.py": "def run():\n    from ..experiments.judge import judge",
+    }
+    assert wrong_imports(tree(tmp_path, files)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "name"),
+    [
+        ("encoders/gcn.py", "from ..objectives import NCE", "objectives.NCE"),
+        ("perturb/structure.py", "from .. import data", "data"),
+        ("train/loop.py", "from ..encoders.gcn import GCNStack", "encoders.gcn.GCNStack"),
+        ("evaluate/score.py", "from ..methods.signnap import SIGNNAP", "methods.signnap.SIGNNAP"),
+        ("analyze/stability.py", "from ..evaluate import score", "evaluate.score"),
+        ("methods/signnap.py", "from ..evaluate import score", "evaluate.score"),
+        ("graph/view.py", "from ..contracts import Encoder", "contracts.Encoder"),
+        ("errors.py", "from .storage import replacing", "storage.replacing"),
+        ("experiments/demo.py", "from ..cli.output import emit", "cli.output.emit"),
+        ("data/load.py", "from .. import SIGNNAP", "SIGNNAP"),
+        ("data/load.py", "import signnap.methods.signnap as method", "methods.signnap"),
+        ("data/load.py", "import signnap", "*"),
+        ("data/load.py", "from signnap.encoders import build_encoder", "encoders.build_encoder"),
+        ("data/deep/er.py", "from ...encoders import build_encoder", "encoders.build_encoder"),
+        ("rng.py", "def late():\n    from .graph import Graph", "graph.Graph"),
+    ],
+)
+def test_wrong_imports_are_found(tmp_path, file, line, name):
+    assert wrong_imports(tree(tmp_path, {file: line})) == [f"{file} imports {name}"]
+
+
+def test_a_new_room_needs_a_layer(tmp_path):
+    assert wrong_imports(tree(tmp_path, {"utils/misc.py": ""})) == ["utils has no layer"]

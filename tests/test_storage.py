@@ -1,0 +1,77 @@
+"""Files that are either whole or absent."""
+
+import os
+import stat
+
+import pytest
+
+from signnap.errors import SignnapError
+from signnap.storage import replacing, write_text
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
+    path = tmp_path / "model.toml"
+    write_text(path, "old")
+    with replacing(path) as temporary:
+        assert temporary.parent == path.parent and temporary.suffix == ".toml" and temporary != path
+        temporary.write_text("new, half")
+        assert path.read_text() == "old"
+        temporary.write_text("new")
+    assert path.read_text() == "new"
+    assert names(tmp_path) == ["model.toml"]
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SystemExit, SignnapError])
+def test_a_failure_leaves_everything_as_it_was(tmp_path, failure):
+    path = tmp_path / "results.csv"
+    write_text(path, "old")
+    with pytest.raises(failure), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise failure("stop")
+    assert path.read_text() == "old" and names(tmp_path) == ["results.csv"]
+    with pytest.raises(failure), replacing(tmp_path / "other.csv"):
+        raise failure("stop")
+    assert names(tmp_path) == ["results.csv"]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path):
+    path = tmp_path / "big.npy"
+    with (
+        pytest.raises(SignnapError, match=r"cannot write .*big.npy: No space left on device; nothing was left half"),
+        replacing(path),
+    ):
+        raise OSError(28, "No space left on device")
+    assert names(tmp_path) == []
+
+
+def test_missing_folders_are_made(tmp_path):
+    write_text(tmp_path / "a" / "b" / "c.txt", "Kühe und 牛")
+    assert (tmp_path / "a" / "b" / "c.txt").read_text(encoding="utf-8") == "Kühe und 牛"
+
+
+def test_a_file_where_a_folder_should_be(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SignnapError, match=r"cannot write .*c.txt: "):
+        write_text(tmp_path / "file" / "c.txt", "x")
+
+
+def test_a_folder_where_a_file_should_be(tmp_path):
+    (tmp_path / "folder.txt").mkdir()
+    with pytest.raises(SignnapError, match=r"cannot write .*folder.txt: Is a directory"):
+        write_text(tmp_path / "folder.txt", "x")
+    assert names(tmp_path) == ["folder.txt"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_others_may_read_what_the_user_lets_them_read(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_text(tmp_path / "a.txt", "x")
+        assert os.umask(0o027) == 0o027, "the user's mask is put back"
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
