@@ -28,7 +28,7 @@ bench: $(VENV)/ready
 	$(BIN)/signnap bench memory
 
 docs: $(VENV)/ready-docs
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # One stamp per set of extras: an install happens again only when what it was made from has changed.
 $(VENV)/ready: extras :=

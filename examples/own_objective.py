@@ -27,7 +27,7 @@ def standardised(z: Tensor) -> Tensor:
 
 graph = load_graph("synthetic")
 split = make_split(graph, "per-class:20:30")
-model = SIGNNAP(objective=RedundancyReduction(), dim=64, weight_decay=0.0, iterations=150).fit(graph)
+model = SIGNNAP(objective=RedundancyReduction(), dim=64, weight_decay=0.0, iterations=60).fit(graph)
 z = torch.from_numpy(model.transform(graph))
 result = score([z], graph.y, split.train, split.val, split.test)
 print(f"accuracy {result.accuracy} % ({result.protocol})")

@@ -91,7 +91,7 @@ def test_a_failed_write_leaves_the_old_file(suffix, monkeypatch, sentence):
     def full_disk(*_, **__):
         raise OSError(28, "No space left on device")
 
-    for writer in ("numpy.save", "pyarrow.csv.write_csv", "pyarrow.parquet.write_table"):
+    for writer in ("numpy.lib.format.write_array_header_1_0", "pyarrow.csv.write_csv", "pyarrow.parquet.write_table"):
         monkeypatch.setattr(writer, full_disk)
     assert "No space left on device" in sentence(write_embeddings, path, ROWS + 1)
     assert path.read_bytes() == before

@@ -1,5 +1,6 @@
 """Foreign modules as encoders, and the choice of an encoder by name."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,7 +10,7 @@ from signnap import SIGNNAP
 from signnap.contracts import Encoder
 from signnap.encoders import Adapted, build_encoder
 from signnap.errors import SignnapError
-from signnap.graph import as_dense
+from signnap.graph import Graph, SparseFeatures, as_dense
 from signnap.objectives import NCE
 from signnap.perturb import Compose, DropEdge, FeatureNoise
 
@@ -32,11 +33,13 @@ def test_a_foreign_module_gets_the_kept_edges_in_the_direction_of_the_graph_conv
     assert x.layout == torch.strided
 
 
-def test_a_foreign_module_gets_sparse_and_noisy_features_as_a_dense_tensor(small_graph):
-    view = FeatureNoise("gaussian", 1.0)(small_graph.view(), source_of(0))
+def test_a_foreign_module_gets_sparse_and_noisy_features_as_a_dense_tensor():
+    view = Graph.from_edges([0], [1], np.eye(6)).view()
+    assert isinstance(view.x, SparseFeatures)
     encoder = Adapted(SumOfSenders())
-    encoder(view)
-    assert torch.equal(encoder.module.seen[0], as_dense(view.x))
+    for seen in (view, FeatureNoise("gaussian", 1.0)(view, source_of(0))):
+        encoder(seen)
+        assert torch.equal(encoder.module.seen[0], as_dense(seen.x))
 
 
 def pyg_model(name):

@@ -119,6 +119,7 @@ def test_independent_laws_keep_each_entry_at_the_rate(law):
     kept = draws(DropEdge(0.3, law), view, count).double()
     deviation = (kept.mean(dim=0) - 0.7) / math.sqrt(0.21 / count)
     assert deviation.abs().max() < 5
+    assert kept.mean().item() == pytest.approx(0.7, abs=5 * math.sqrt(2 * 0.21 / kept.numel()))
     edges, loops = view.pattern.num_edges, view.pattern.num_nodes
     spread = 0.21 * (2 * edges + loops if law == "bernoulli" else 4 * edges + loops)
     assert kept.sum(dim=1).var().item() == pytest.approx(spread, rel=0.15)

@@ -1,7 +1,6 @@
 """What the tests of training share: small runs, and states compared bit by bit."""
 
 import io
-from contextlib import contextmanager
 
 import pytest
 import torch
@@ -52,20 +51,3 @@ def same():
         return a == b
 
     return same
-
-
-@pytest.fixture
-def full_disk():
-    """A context in which no file can grow past a number of bytes, as on a disk that is full."""
-    resource = pytest.importorskip("resource")
-
-    @contextmanager
-    def full_disk(size):
-        before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-    return full_disk

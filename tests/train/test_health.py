@@ -60,10 +60,18 @@ def test_stuck_at_chance():
 
 
 @pytest.mark.parametrize("loss", [9.94, 10.06])
-def test_a_loss_that_once_left_chance_may_come_back(loss):
+def test_a_loss_may_pass_through_chance_but_not_stay_there(loss):
     moved = Health(chance=10.0)
     assert moved.check(20, GOOD | {"loss": loss}) is None
-    assert moved.check(400, GOOD | {"loss": 10.0}) is None
+    assert moved.check(319, GOOD | {"loss": 10.0}) is None
+    assert "still at chance" in (moved.check(320, GOOD | {"loss": 10.0}) or "")
+
+
+def test_a_resumed_run_gets_the_same_patience():
+    resumed = Health(chance=10.0)
+    assert resumed.check(2020, GOOD | {"loss": 10.0}) is None
+    assert resumed.check(2319, GOOD | {"loss": 10.0}) is None
+    assert resumed.check(2320, GOOD | {"loss": 10.0}) is not None
 
 
 # -- real runs -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import sys
 import time
 
 import pytest
-import torch
 
 from signnap import SIGNNAP
 from signnap.train.checkpoint import RunFolder
@@ -68,7 +67,7 @@ def kill_at(monkeypatch, number, after):
 @pytest.mark.parametrize("after", [False, True])
 def test_killed_at_any_write(after, small_graph, tmp_path, monkeypatch, expect_equal):
     train(small_graph, tmp_path / "whole")
-    for number in (0, 1, 2, 3, 4, 5, 20, 21, 40, 43, 44, 45, 46):
+    for number in (0, 1, 2, 3, 4, 21, 44, 45, 46):
         out = tmp_path / str(number)
         with monkeypatch.context() as patch:
             kill_at(patch, number, after)
@@ -85,24 +84,26 @@ def test_killed_at_any_write(after, small_graph, tmp_path, monkeypatch, expect_e
 
 def test_killed_while_writing_a_line_of_metrics(small_graph, tmp_path, monkeypatch, expect_equal):
     train(small_graph, tmp_path / "whole")
-    out = tmp_path / "run"
+    out, real = tmp_path / "run", RunFolder.append_metrics
 
-    def half(folder, record):
-        with open(folder.metrics, "a") as log:
-            log.write(json.dumps(record)[: 10 if record["iteration"] == 1 else 40])
-        if record["iteration"] == stop:
+    def half_a_line_at(stop):
+        def append(folder, record):
+            if record["iteration"] != stop:
+                return real(folder, record)
+            with open(folder.metrics, "a") as log:
+                log.write(json.dumps(record)[:40])
             raise Killed
+
+        return append
 
     for stop in (1, 20, 22):
         with monkeypatch.context() as patch:
-            patch.setattr(RunFolder, "append_metrics", half)
+            patch.setattr(RunFolder, "append_metrics", half_a_line_at(stop))
             with pytest.raises(Killed):
                 train(small_graph, out)
-    (out / ".state-left.pt").write_bytes(b"what a kill may leave")
+        (out / ".state-left.pt").write_bytes(b"what a kill may leave behind")
     train(small_graph, out)
-    expect_equal_but_gaps = records(tmp_path / "whole")
-    assert records(out) == [record for record in expect_equal_but_gaps if record["iteration"] == 22]
-    assert torch.equal(*(RunFolder(f).load_state()["modules"]["objective.bank.first"] for f in (out, tmp_path / "whole")))
+    expect_equal(out, tmp_path / "whole")
 
 
 # -- real processes, real signals ------------------------------------------------------------------------------------

@@ -4,34 +4,52 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import elu, normalize
+from torch.nn.functional import dropout, elu, normalize
 
-from ..encoders import build_encoder
-from ..graph import Graph, View, as_dense
+from ..graph import Graph, as_dense
+
+
+class PlainGCN(nn.Module):
+    """The two-layer GCN of spec §2.3 as its formula reads, on a torch sparse matrix."""
+
+    def __init__(self, in_dim: int, dim: int) -> None:
+        super().__init__()
+        drawn = lambda *shape: nn.Parameter(torch.empty(*shape).uniform_(-(dim**-0.5), dim**-0.5))
+        self.neighbours = nn.ParameterList([drawn(in_dim, dim), drawn(dim, dim)])
+        self.own = nn.ParameterList([drawn(in_dim, dim), drawn(dim, dim)])
+        self.bias = nn.ParameterList([drawn(dim), drawn(dim)])
+
+    def _layer(self, number: int, h: Tensor, adjacency: Tensor) -> Tensor:
+        around = torch.sparse.mm(adjacency, h @ self.neighbours[number])
+        return around + h @ self.own[number] + self.bias[number]
+
+    def forward(self, x: Tensor, adjacency: Tensor) -> Tensor:
+        return self._layer(1, dropout(torch.relu(self._layer(0, x, adjacency)), 0.5), adjacency)
 
 
 class PerAnchorStep:
-    """SIGNNAP as first written down: gather an N×(K+1)×d tensor of bank rows per view, leave the rest to autograd.
+    """SIGNNAP as first written down: gather an N×(K+1)×d tensor of bank rows per view, leave the rest to autograd."""
 
-    Everything but the loss uses the same encoder as the fast step, so the comparison is about the formulation.
-    """
-
-    def __init__(self, view: View, dim: int = 128, negatives: int = 1024, temperature: float = 0.1) -> None:
-        self.view, self.negatives, self.temperature = view, negatives, temperature
-        self.encoder = build_encoder("gcn", in_dim=int(view.x.shape[1]), dim=dim)
+    def __init__(self, graph: Graph, dim: int = 128, negatives: int = 1024, temperature: float = 0.1) -> None:
+        self.x, self.negatives, self.temperature = as_dense(graph.view().x), negatives, temperature
+        self.entries = graph.pattern.edge_index(loops=True)
+        self.encoder = PlainGCN(graph.num_features, dim)
         self.optimizer = torch.optim.Adam(self.encoder.parameters(), lr=1e-3)
-        self.banks = [normalize(torch.randn(view.pattern.num_nodes, dim)) for _ in range(2)]
+        self.banks = [normalize(torch.randn(graph.num_nodes, dim)) for _ in range(2)]
         self.constants: list[float | None] = [None, None]
 
-    def _dropped(self) -> View:
-        present = self.view.stored.nonzero().squeeze(1)
-        kept = present[torch.randperm(len(present))[: int(0.7 * len(present))]]
-        stored = torch.zeros_like(self.view.stored)
-        stored[kept] = self.view.stored[kept]
-        return self.view.with_entries(stored)
+    def _dropped(self) -> Tensor:
+        """Keep 70 % of the entries, add the identity, divide rows by their sums (spec §2.1 and §2.2)."""
+        n = len(self.x)
+        kept = self.entries[:, torch.randperm(self.entries.shape[1])[: int(0.7 * self.entries.shape[1])]]
+        pairs = torch.cat([kept, torch.arange(n).expand(2, n)], dim=1)
+        adjacency = torch.sparse_coo_tensor(pairs, torch.ones(pairs.shape[1]), (n, n)).coalesce()
+        index, values = adjacency.indices(), adjacency.values()
+        sums = torch.zeros(n).index_add(0, index[0], values)
+        return torch.sparse_coo_tensor(index, values / sums[index[0]], (n, n), is_coalesced=True)
 
     def __call__(self) -> float:
-        z = [self.encoder(self._dropped()), self.encoder(self._dropped())]
+        z = [self.encoder(self.x, self._dropped()) for _ in range(2)]
         n = len(z[0])
         index = torch.randint(n, (n, self.negatives + 1))
         index[:, 0] = torch.arange(n)

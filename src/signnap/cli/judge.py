@@ -54,7 +54,7 @@ def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
     if dropped:
         raise SignnapError(f"--dropped-probe embeds the graph anew and so needs run folders, but {path} is not one")
     embeddings, ids = read_embeddings(path)
-    return torch.from_numpy(align(embeddings, ids, graph))
+    return torch.tensor(align(embeddings, ids, graph))
 
 
 def analyze(

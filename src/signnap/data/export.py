@@ -30,9 +30,16 @@ def write_embeddings(path: str | Path, embeddings: np.ndarray, ids: np.ndarray |
         raise SignnapError(f"cannot write {path}: {len(embeddings)} embeddings but {len(ids)} ids")
     with replacing(path) as temporary:
         if suffix == ".npy":
-            np.save(temporary, embeddings, allow_pickle=False)
+            _write_npy(temporary, np.ascontiguousarray(embeddings))
         else:
             _write_table(temporary, embeddings, ids)
+
+
+def _write_npy(path: Path, embeddings: np.ndarray) -> None:
+    """As ``np.save``, except that it loses the last bytes on a full disk without a word."""
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(embeddings))
+        file.write(embeddings.data)
 
 
 def read_embeddings(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:

@@ -156,4 +156,4 @@ def _as_oserror(write: Any, content: Any, where: Any) -> None:
 
 
 def _brief(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:160]
+    return " ".join(str(error).split())[:160] or type(error).__name__

@@ -17,13 +17,13 @@ class Health:
     """Watches logged numbers for the four ways a contrastive run fails.
 
     ``chance`` is the loss of an embedding that tells nothing apart (None if unknown). A loss counts as stuck when
-    after ``patience`` iterations it has never been further than 0.5 % from that.
+    for ``patience`` iterations it has not been further than 0.5 % from that.
     """
 
     chance: float | None = None
     patience: int = 300
     exploding: float = 1e4
-    _moved: bool = False
+    _away: int | None = None  # the last iteration, as far as we know, at which the loss was not at chance
 
     def check(self, iteration: int, numbers: dict[str, float]) -> str | None:
         """Return the sentence for the first thing that is wrong, or None."""
@@ -42,8 +42,9 @@ class Health:
                 f"objective, a lower --weight-decay, fewer --layers or a lower --drop-edge"
             )
         if self.chance is not None:
-            self._moved = self._moved or abs(loss - self.chance) > 0.005 * self.chance
-            if iteration >= self.patience and not self._moved:
+            if self._away is None or abs(loss - self.chance) > 0.005 * self.chance:
+                self._away = iteration if iteration > 1 else 0
+            if iteration - self._away >= self.patience:
                 return (
                     f"the loss is still at chance {at} ({loss:.3f}, chance {self.chance:.3f}): try a lower "
                     f"--temperature, a higher --lr, a lower --weight-decay or the nce objective"

@@ -1,0 +1,28 @@
+"""The memory benchmark runs in a process of its own and keeps its promise."""
+
+import pytest
+
+from signnap.bench import memory
+from signnap.errors import SignnapError
+
+
+def test_resident_memory_is_measured():
+    before = memory.resident_mb()
+    block = bytearray(64 * 2**20)
+    assert memory.resident_mb() > before + 50
+    del block
+    assert memory.peak_resident_mb() > before + 50
+
+
+@pytest.mark.data
+def test_a_pubmed_step_stays_under_400_mb(raw_data, monkeypatch):
+    monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
+    result = memory._measured(512)
+    assert result["peak"] - result["loaded"] < 400
+
+
+def test_failure_is_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIGNNAP_DATA", str(tmp_path))
+    monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(SignnapError, match="the memory measurement failed: .*pubmed"):
+        memory._measured(512)

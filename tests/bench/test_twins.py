@@ -1,0 +1,80 @@
+"""The twins are slow, but they must compute the same thing."""
+
+import math
+
+import pytest
+import torch
+
+from signnap import rng
+from signnap.bench.speed import _side_by_side, training_step
+from signnap.bench.twins import DenseGraceStep, PerAnchorStep, PlainGCN, scatter_propagation
+from signnap.encoders import build_encoder
+from signnap.graph import as_dense
+from signnap.objectives import NCE
+
+
+def test_plain_gcn_is_our_gcn(small_graph):
+    view = small_graph.view()
+    ours, plain = (
+        build_encoder("gcn", in_dim=small_graph.num_features, dim=8).eval(),
+        PlainGCN(small_graph.num_features, 8),
+    )
+    for number, layer in enumerate(ours.convolutions):
+        plain.neighbours[number].data = layer.weight.data
+        plain.own[number].data = layer.own_weight.data
+        plain.bias[number].data = layer.bias.data
+    dense = torch.zeros(40, 40)
+    dense[view.pattern.rows.long(), view.pattern.indices.long()] = view.random_walk.values
+    x = as_dense(view.x)
+    hidden = torch.relu(plain._layer(0, x, dense.to_sparse()))
+    torch.testing.assert_close(plain._layer(1, hidden, dense.to_sparse()), ours(view))
+
+
+def test_per_anchor_loss_is_the_nce_of_the_same_negatives(small_graph, monkeypatch):
+    """The twin's index matrix, handed to the fast objective, must give the same loss."""
+    twin = PerAnchorStep(small_graph, dim=8, negatives=16)
+    z = torch.randn(40, 8) * 0.1
+    index = torch.randint(40, (40, 17))
+    index[:, 0] = torch.arange(40)
+    objective = NCE(negatives=16, share=1)
+    objective.prepare(40, 8, rng.generator(0, "bank"))
+    objective.bank.first, objective.bank.second = twin.banks
+    monkeypatch.setattr("signnap.objectives.nce.draw_negatives", lambda *_: index[:, 1:].int())
+    fast = objective(z, z, rng.generator(0, "negatives"))
+    torch.testing.assert_close(twin._loss(0, z, twin.banks[1], index), fast.first)
+    torch.testing.assert_close(twin._loss(1, z, twin.banks[0], index), fast.second)
+
+
+def test_scatter_is_our_propagation(small_graph):
+    operator = small_graph.view().random_walk
+    h = torch.randn(40, 5)
+    slow = scatter_propagation(small_graph.pattern.edge_index(loops=True), operator.values, h)
+    torch.testing.assert_close(slow, operator(h))
+
+
+def test_grace_of_indifferent_embeddings_is_log_2n_minus_1(small_graph):
+    twin = DenseGraceStep(small_graph, dim=4)
+    same = torch.nn.functional.normalize(torch.ones(40, 4))
+    torch.testing.assert_close(twin._half(same, same), torch.full((40,), math.log(79)))
+
+
+@pytest.mark.parametrize("twin", [PerAnchorStep, DenseGraceStep])
+def test_twins_take_steps(small_graph, twin):
+    step = twin(small_graph, dim=4)
+    before = [p.clone() for group in step.optimizer.param_groups for p in group["params"]]
+    assert math.isfinite(step())
+    after = [p for group in step.optimizer.param_groups for p in group["params"]]
+    assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_our_step_is_the_training_loops(small_graph):
+    step = training_step(small_graph, dim=4, negatives=8)
+    assert float(step().total) != float(step().total)
+
+
+def test_side_by_side_alternates():
+    calls = []
+    ours, theirs = _side_by_side(lambda: calls.append("ours"), lambda: calls.append("twin"), rounds=2)
+    assert calls == ["ours", "twin", *["ours"] * 10, "twin", *["ours"] * 10, "twin"]
+    assert ours >= 0
+    assert theirs >= 0

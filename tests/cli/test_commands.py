@@ -1,0 +1,281 @@
+"""Every command: what it prints and where, the keys others rely on, exit codes, and the way from files to numbers."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from signnap import SIGNNAP, __version__, load_graph, read_embeddings
+from signnap.config import read_toml
+from signnap.data import DATASETS
+
+SMALL = ("--dim", 8, "--negatives", 16, "--iterations", 5)
+GRAPH = ("edges.csv", "--nodes", "nodes.csv")
+QUICK = ("--split", "per-class:5:5", "--probe", "logistic")
+
+
+def notes_only(err):
+    return all(line.startswith(("note: ", "iteration ", "wrote ")) for line in err.splitlines())
+
+
+# -- train -----------------------------------------------------------------------------------------------------------
+
+
+def test_train(files, command):
+    result = command("train", *GRAPH, "--out", "run", *SMALL, "--json")
+    found = result.json
+    assert {"run", "iterations", "loss", "mutual_information_bound", "seconds"} <= set(found)
+    assert (found["run"], found["graph"], found["iterations"]) == ("run", "edges", 5)
+    assert found["loss"] > 0 and found["seconds"] > 0
+    assert "iteration 5/5" in result.err and notes_only(result.err)
+    assert "3 classes from column 'label'" in result.err
+    assert set(os.listdir("run")) == {"config.toml", "metrics.jsonl", "model.safetensors", "state.pt", "run.json"}
+    config = read_toml("run/config.toml")
+    assert (config["dim"], config["negatives"], config["iterations"], config["backbone"]) == (8, 16, 5, "gcn")
+    assert SIGNNAP.load("run").facts_["feature_names"] == ["size", "age", "rank"]
+
+
+def test_train_in_words(files, command):
+    result = command("train", *GRAPH, "--out", "run", *SMALL)
+    assert result.code == 0
+    assert "Run run" in result.out and "mutual_information_bound" in result.out
+    assert notes_only(result.err)
+
+
+def test_settings_come_from_preset_file_set_and_flags_in_that_order(files, command):
+    Path("mine.toml").write_text('backbone = "gat"\ndim = 16\nlr = 0.5\nseed = 3\n')
+    more = ("--set", "lr=0.25", "--set", "seed=4", "--set", "drop_law=bernoulli", "--set", "normalize_features=false")
+    flags = ("--seed", 5, "--negatives", 16, "--iterations", 1, "--noise", "gaussian:0.01", "--temperature", 1)
+    assert command("train", *GRAPH, "--out", "run", "--config", "mine.toml", *more, *flags).code == 0
+    config = read_toml("run/config.toml")
+    assert (config["dropout"], config["heads"]) == (0.6, 8)  # the preset, for this backbone
+    assert (config["backbone"], config["dim"]) == ("gat", 16)
+    assert (config["lr"], config["drop_law"], config["normalize_features"]) == (0.25, "bernoulli", False)
+    assert (config["seed"], config["noise"]) == (5, "gaussian:0.01")
+
+
+def test_a_run_s_own_config_trains_the_same_run_again(trained, command):
+    assert command("train", *GRAPH, "--out", "again", "--config", "run/config.toml").code == 0
+    assert Path("again/config.toml").read_bytes() == Path("run/config.toml").read_bytes()
+    assert Path("again/model.safetensors").read_bytes() == Path("run/model.safetensors").read_bytes()
+
+
+def test_resume(trained, command):
+    again = command("train", *GRAPH, "--out", "run", *SMALL)
+    assert (again.code, again.out) == (1, "")
+    assert again.err.splitlines()[-1] == (
+        "error: run already holds a run: give --resume to continue it, or another --out"
+    )
+    same = command("train", *GRAPH, "--out", "run", *SMALL, "--resume", "--json").json
+    assert same["iterations"] == 5 and same["loss"] is not None
+    longer = command("train", *GRAPH, "--out", "run", *SMALL[:4], "--iterations", 9, "--resume", "--json").json
+    assert longer["iterations"] == 9
+    assert command("train", *GRAPH, "--out", "whole", *SMALL[:4], "--iterations", 9).code == 0
+    assert Path("run/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
+
+
+def test_a_collapse_is_a_sentence_unless_told_to_go_on(files, command):
+    wild = ("train", *GRAPH, "--dim", 8, "--negatives", 16, "--iterations", 20, "--lr", "1e20")
+    stopped = command(*wild, "--out", "stopped")
+    assert stopped.code == 1
+    assert stopped.err.splitlines()[-1].startswith("error: training collapsed: the loss is nan")
+    found = command(*wild, "--out", "run", "--keep-going", "--json").json
+    assert (found["iterations"], found["loss"]) == (20, None)  # JSON has no NaN
+
+
+# -- embed -----------------------------------------------------------------------------------------------------------
+
+
+def test_embed_in_every_format(trained, command):
+    for suffix in ("npy", "csv", "parquet"):
+        result = command("embed", "run", *GRAPH, "--out", f"z.{suffix}", "--json")
+        assert result.json == {"file": f"z.{suffix}", "nodes": 60, "dim": 8}
+        assert result.err.endswith(f"wrote 60 embeddings of width 8 to z.{suffix}\n")
+    expected = SIGNNAP.load("run").transform(load_graph("edges.csv", nodes="nodes.csv"))
+    for suffix in ("npy", "csv", "parquet"):
+        z, ids = read_embeddings(f"z.{suffix}")
+        assert z == pytest.approx(expected, rel=1e-6)
+        assert ids is None if suffix == "npy" else ids.tolist() == trained  # the user's ids, in the user's order
+
+
+def test_embed_in_words(trained, command):
+    result = command("embed", "run", *GRAPH, "--out", "z.npy")
+    assert (result.code, result.out) == (0, "")
+
+
+def test_a_label_column_of_another_name_is_no_feature(files, command):
+    text = Path("nodes.csv").read_text()
+    Path("nodes.csv").write_text(text.replace("id,size,age,rank,label", "name,size,age,rank,team"))
+    named = (*GRAPH, "--id-column", "name", "--label-column", "team")
+    assert command("train", *named, "--out", "run", *SMALL).code == 0
+    assert command("embed", "run", *named, "--out", "z.csv").code == 0
+    assert command("evaluate", "run", *named, *QUICK, "--json").json["accuracy"]["mean"] > 0
+    assert command("analyze", "run", *named, "--json").code == 0
+
+
+# -- evaluate and analyze --------------------------------------------------------------------------------------------
+
+
+def test_evaluate_a_run_and_its_files(trained, command):
+    run = command("evaluate", "run", *GRAPH, *QUICK, "--json").json
+    assert {"accuracy", "protocol", "encoder_seeds", "probe_seeds", "baselines"} <= set(run)
+    assert set(run["accuracy"]) >= {"mean", "std"}
+    assert run["protocol"] == "paper: 1 encoder seed × 1 probe seed"
+    assert set(run["baselines"]) == {"raw features", "untrained encoder"}
+    assert all(set(b["accuracy"]) >= {"mean", "std"} for b in run["baselines"].values())
+    for suffix in ("npy", "csv", "parquet"):
+        assert command("embed", "run", *GRAPH, "--out", f"z.{suffix}").code == 0
+        file = command("evaluate", f"z.{suffix}", *GRAPH, *QUICK, "--json").json
+        assert file["accuracy"] == run["accuracy"]
+    header, *rows = Path("z.csv").read_text().splitlines()
+    Path("shuffled.csv").write_text("\n".join([header, *sorted(rows)]))
+    assert command("evaluate", "shuffled.csv", *GRAPH, *QUICK, "--json").json["accuracy"] == run["accuracy"]
+
+
+def test_several_runs_are_judged_by_the_honest_protocol(trained, command):
+    assert command("train", *GRAPH, "--out", "other", *SMALL, "--seed", 1).code == 0
+    found = command("evaluate", "run", "other", *GRAPH, *QUICK, "--json").json
+    assert found["protocol"] == "honest: 2 encoder seeds × 1 probe seed"
+    assert (found["encoder_seeds"], len(found["runs"])) == (2, 2)
+
+
+def test_evaluate_in_words(trained, command):
+    result = command("evaluate", "run", *GRAPH, *QUICK)
+    assert result.code == 0
+    for words in ("Accuracy in %", "run", "raw features", "untrained encoder", "±"):
+        assert words in result.out
+    assert notes_only(result.err)
+
+
+def test_analyze(trained, command):
+    found = command("analyze", "run", *GRAPH, "--copies", 3, "--drop-edge", 0.5, "--json").json
+    assert {"stability", "smoothness", "identifiability"} == set(found)
+    assert all(isinstance(found[name]["mean"], float) for name in found)
+    assert (found["stability"]["copies"], found["stability"]["nodes"]) == (3, 60)
+    again = command("analyze", "run", *GRAPH, "--copies", 3, "--drop-edge", 0.5, "--json").json
+    assert again == found
+    some = command("analyze", "run", *GRAPH, "--copies", 3, "--split", "per-class:5:5", "--seed", 1, "--json").json
+    assert some["stability"]["nodes"] == 30
+    words = command("analyze", "run", *GRAPH, "--copies", 3)
+    assert words.code == 0 and "identifiability" in words.out and "dirichlet" in words.out
+
+
+def test_a_graph_never_seen(trained, command):
+    Path("more.csv").write_text("a,b\nb,c\n")
+    Path("people.csv").write_text("id,size,age,rank\nc,1,2,3\nb,2,3,4\na,0,0,1\n")
+    assert command("embed", "run", "more.csv", "--nodes", "people.csv", "--out", "z.csv").code == 0
+    assert read_embeddings("z.csv")[1].tolist() == ["c", "b", "a"]
+
+
+# -- the rest of the program -----------------------------------------------------------------------------------------
+
+
+def test_datasets(command):
+    found = command("datasets", "--json").json["datasets"]
+    assert [fact["name"] for fact in found] == list(DATASETS)
+    assert all(set(fact) >= {"name", "nodes", "edges", "features", "classes", "setting"} for fact in found)
+    pubmed = next(fact for fact in found if fact["name"] == "pubmed")
+    assert (pubmed["nodes"], pubmed["edges"], pubmed["features"], pubmed["classes"]) == (19717, 44324, 500, 3)
+    words = command("datasets")
+    assert words.code == 0 and "19,717" in words.out and words.err == ""
+
+
+def test_demo(command, monkeypatch):
+    from signnap.experiments import demo
+
+    monkeypatch.setattr(demo, "ITERATIONS", 2)
+    monkeypatch.setattr(demo, "score", lambda z, y, *split: demo_score)
+    monkeypatch.setattr(demo, "stability", lambda draw: draw().shape and demo_score)
+    found = command("demo", "--out", "here", "--json").json
+    assert found["seconds"] > 0
+    assert [set(row) >= {"method", "accuracy", "accuracy_perturbed", "stability"} for row in found["rows"]] == [
+        True
+    ] * 3
+    assert all(Path(path).exists() for path in found["files"].values())
+
+
+class demo_score:
+    centred = 0.5
+
+    class accuracy:
+        mean = 50.0
+
+
+def test_usage(command):
+    version = command("--version")
+    assert (version.code, version.out) == (0, f"signnap {__version__}\n")
+    usage = command("--help")
+    assert usage.code == 0
+    for name in ("demo", "datasets", "train", "embed", "evaluate", "analyze", "bench"):
+        assert name in usage.out
+        assert command(name, "--help").code == 0
+    assert "--drop-edge" in command("train", "-h").out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["trian"],
+        ["train", "synthetic"],
+        ["train", "--out", "run"],
+        ["train", "synthetic", "--out", "run", "--dim", "wide"],
+        ["train", "synthetic", "--out", "run", "--dims", "3"],
+        ["evaluate", "run"],
+        ["evaluate", "run", "synthetic", "--seeds", "0"],
+        ["analyze", "run", "synthetic", "--copies", "1"],
+        ["embed", "run", "synthetic"],
+        ["bench", "sped"],
+    ],
+)
+def test_bad_usage_exits_with_2(arguments, command, tmp_path):
+    result = command(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert "Usage: " in result.err and "Traceback" not in result.err
+    assert os.listdir(tmp_path) == []
+
+
+def test_not_enough_memory(files, command):
+    result = command("train", *GRAPH, "--out", "run", "--dim", 10**12)
+    assert result.code == 1
+    assert result.err.splitlines()[-1] == "error: there is not enough memory for this graph and these settings"
+    assert not Path("run").exists()
+
+
+def test_a_bug_is_not_hidden(command, monkeypatch):
+    monkeypatch.setattr("signnap.cli.look.emit", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        command("datasets")
+
+
+def run_program(*arguments, **options):
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60, **options)
+
+
+def test_the_module_and_the_script_are_the_same_program(tmp_path):
+    module = run_program(sys.executable, "-m", "signnap", "datasets", "--json", cwd=tmp_path)
+    script = run_program(Path(sys.executable).parent / "signnap", "datasets", "--json", cwd=tmp_path)
+    assert (module.returncode, module.stderr) == (0, "")
+    assert json.loads(module.stdout) == json.loads(script.stdout)
+    failed = run_program(sys.executable, "-m", "signnap", "train", "pubmedd", "--out", "run", cwd=tmp_path)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("error: unknown dataset 'pubmedd', did you mean 'pubmed'?")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_reader_that_leaves_early(tmp_path):
+    command = f"{sys.executable} -m signnap datasets --json | true; exit ${{PIPESTATUS[0]}}"
+    result = run_program("bash", "-c", command, cwd=tmp_path)
+    assert result.returncode in (0, 1)
+    assert "Traceback" not in result.stderr and "Exception" not in result.stderr
+
+
+def test_embeddings_are_those_of_the_library(trained, command):
+    assert command("embed", "run", *GRAPH, "--out", "z.npy").code == 0
+    graph = load_graph("edges.csv", nodes="nodes.csv")
+    model = SIGNNAP(dim=8, negatives=16, iterations=5).fit(graph)
+    assert np.array_equal(np.load("z.npy"), model.transform(graph))

@@ -1,0 +1,173 @@
+"""Judging: the subject's own embeddings by the split's rules, always beside the two trivial baselines."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from signnap import SIGNNAP, DropEdge, Graph, make_split, rng
+from signnap.errors import SignnapError
+from signnap.evaluate import PROBES, score
+from signnap.experiments.judge import judge
+from signnap.graph import row_normalized
+
+
+@pytest.fixture(autouse=True)
+def _short_probes(monkeypatch):
+    """A fiftieth of the epochs judges as well what is judged here."""
+    for name, (kind, settings) in PROBES.items():
+        if settings is not None:
+            monkeypatch.setitem(PROBES, name, (kind, replace(settings, epochs=20)))
+
+
+KEYS = {"accuracy", "val_accuracy", "protocol", "probe", "encoder_seeds", "probe_seeds", "runs"}
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    """Three communities of thirty whose features say a little about them."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    ends = rng.integers(0, 90, (2, 900))
+    kept = (y[ends[0]] == y[ends[1]]) | (rng.random(900) < 0.1)
+    x = rng.random((90, 10)) + np.eye(3, 10)[y]
+    return Graph.from_edges(*ends[:, kept], x, y=torch.from_numpy(y), name="labelled")
+
+
+@pytest.fixture(scope="module")
+def models(labelled):
+    return [SIGNNAP(dim=8, negatives=16, iterations=20, seed=seed).fit(labelled) for seed in range(2)]
+
+
+RULES = {"split": "per-class:8:8", "probe": "logistic"}
+
+
+def by_hand(z, graph, split, **options):
+    parts = make_split(graph, split)
+    return score(z, graph.y, parts.train, parts.val, parts.test, **options)
+
+
+def test_one_model_by_the_paper_s_protocol(labelled, models):
+    result = judge(models[:1], labelled, split="per-class:8:8", seeds=2)
+    assert {"graph", "split", "baselines"} | KEYS == set(result)
+    assert (result["graph"], result["split"], result["probe"]) == ("labelled", "per-class:8:8", "linear")
+    assert result["protocol"] == "paper: 1 encoder seed × 2 probe seeds"
+    assert (result["encoder_seeds"], result["probe_seeds"]) == (1, 2)
+    assert json.loads(json.dumps(result)) == result
+    assert set(result["baselines"]) == {"raw features", "untrained encoder"}
+    assert all(set(baseline) == KEYS for baseline in result["baselines"].values())
+
+    z = torch.from_numpy(models[0].transform(labelled))
+    expected = by_hand([z], labelled, "per-class:8:8", seeds=range(2), weight_decay=0.0005)
+    assert result["runs"] == expected.runs
+    assert result["accuracy"] == {"mean": expected.accuracy.mean, "std": expected.accuracy.std}
+
+
+def test_baselines_are_what_they_say(labelled, models):
+    baselines = judge(models[:1], labelled, **RULES)["baselines"]
+    raw = by_hand([row_normalized(labelled.x)], labelled, "per-class:8:8", probe="logistic")
+    assert baselines["raw features"]["runs"] == raw.runs
+    blank = torch.from_numpy(models[0].untrained(labelled).transform(labelled))
+    untrained = by_hand([blank], labelled, "per-class:8:8", probe="logistic")
+    assert baselines["untrained encoder"]["runs"] == untrained.runs
+
+
+def test_several_models_by_the_honest_protocol(labelled, models):
+    result = judge(models, labelled, **RULES)
+    assert result["protocol"] == "honest: 2 encoder seeds × 1 probe seed"
+    alone = [judge([model], labelled, **RULES)["runs"][0] for model in models]
+    assert result["runs"] == alone
+    assert result["accuracy"]["std"] == pytest.approx(np.std([run[0] for run in alone], ddof=1))
+    twins = [torch.from_numpy(model.untrained(labelled).transform(labelled)) for model in models]
+    expected = by_hand(twins, labelled, "per-class:8:8", probe="logistic")
+    assert result["baselines"]["untrained encoder"]["runs"] == expected.runs  # each with its own seed
+
+
+def test_anybody_s_embeddings(labelled, models):
+    z = torch.from_numpy(models[0].transform(labelled))
+    bare, model = judge([z], labelled, **RULES), judge(models[:1], labelled, **RULES)
+    assert bare["runs"] == model["runs"]
+    assert bare["baselines"]["raw features"] == model["baselines"]["raw features"]
+    blank = torch.from_numpy(SIGNNAP(dim=8).untrained(labelled).transform(labelled))
+    expected = by_hand([blank], labelled, "per-class:8:8", probe="logistic")
+    assert bare["baselines"]["untrained encoder"]["runs"] == expected.runs  # a GCN of the same width
+    perfect = torch.nn.functional.one_hot(labelled.y).float()
+    assert judge([perfect], labelled, **RULES)["accuracy"]["mean"] == 100
+
+
+def test_inductive_training_rows_come_from_the_training_graph(labelled, models):
+    split = "inductive:random:0.5:0.2"
+    parts = make_split(labelled, split)
+    z = torch.from_numpy(models[0].transform(labelled))
+    seen = torch.from_numpy(models[0].transform(labelled.subgraph(parts.train)))
+    assert not torch.equal(z[parts.train], seen)
+    z[parts.train] = seen
+    expected = by_hand([z], labelled, split, probe="linear-plain", seeds=range(3), weight_decay=0.0005)
+    result = judge(models[:1], labelled, split=split, probe="linear-plain", seeds=3)
+    assert result["runs"] == expected.runs
+    assert result["split"] == split
+
+
+@pytest.fixture
+def options_of_score(monkeypatch):
+    """The options with which the judge scores, call by call."""
+    seen = []
+
+    def spy(*arguments, **options):
+        seen.append(options)
+        return score(*arguments, **options)
+
+    monkeypatch.setattr("signnap.experiments.judge.score", spy)
+    return seen
+
+
+@pytest.mark.parametrize("split", ["per-class:8:8", "inductive:per-class:8:8"])
+def test_a_probe_trained_on_dropped_graphs(split, labelled, models, options_of_score):
+    results = [judge(models, labelled, split=split, seeds=1, dropped=True) for _ in range(2)]
+    assert results[0] == results[1]  # the drops have a seed of their own
+    assert results[0]["baselines"] == judge(models, labelled, split=split, seeds=1)["baselines"]
+    assert [options.get("resample") is not None for options in options_of_score] == [True, False, False] * 2 + [
+        False
+    ] * 3
+
+
+@pytest.mark.parametrize("split", ["per-class:8:8", "inductive:per-class:8:8"])
+def test_dropped_graphs_are_what_training_may_see(split, labelled, models, monkeypatch):
+    draws = []
+
+    def stop(*_, resample, **__):
+        draws.extend(resample)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("signnap.experiments.judge.score", stop)
+    with pytest.raises(KeyboardInterrupt):
+        judge(models, labelled, split=split, dropped=True)
+    parts = make_split(labelled, split)
+    for model, draw in zip(models, draws, strict=True):
+        source = rng.generator(model.settings_.seed, "probe views")
+        view = model.view(parts.training_graph(labelled))
+        for _ in range(2):
+            drawn, expected = draw(), model.embed_view(DropEdge(0.3)(view, source))
+            if parts.inductive:
+                assert not drawn[parts.test].any()
+                drawn = drawn[parts.train]
+            assert torch.equal(drawn, expected)
+
+
+def test_weight_decay_follows_the_data_set(labelled, models, options_of_score):
+    judge(models[:1], replace(labelled, name="amazon_photo"), split="per-class:8:8", seeds=1)
+    judge(models[:1], labelled, split="per-class:8:8", seeds=1)
+    assert [options["weight_decay"] for options in options_of_score] == [0.0] * 3 + [0.0005] * 3
+
+
+def test_what_cannot_be_judged(labelled, models):
+    with pytest.raises(SignnapError, match="graph labelled has no labels"):
+        judge(models[:1], labelled.without_labels())
+    with pytest.raises(SignnapError, match="unknown probe 'linar', did you mean 'linear'"):
+        judge(models[:1], labelled, split="per-class:8:8", probe="linar")
+    with pytest.raises(SignnapError, match="10 embeddings for 90 labels"):
+        judge([torch.ones(10, 4)], labelled, split="per-class:8:8")
+    with pytest.raises(SignnapError, match="expected a list with the embeddings"):
+        judge([], labelled, split="per-class:8:8")

@@ -1,0 +1,27 @@
+"""What the tests of methods share."""
+
+import numpy as np
+import pytest
+
+from signnap import SIGNNAP
+
+
+@pytest.fixture(scope="session")
+def fitted():
+    """Train a small model on a graph."""
+
+    def fitted(graph, backbone="gcn", *, iterations=4, **settings):
+        return SIGNNAP(backbone, **{"dim": 8, "negatives": 16} | settings, iterations=iterations).fit(graph)
+
+    return fitted
+
+
+@pytest.fixture(scope="session")
+def same_weights():
+    """Whether two models learned the same, to the last bit."""
+
+    def same_weights(one, other):
+        pairs = zip(one.encoder_.state_dict().items(), other.encoder_.state_dict().items(), strict=True)
+        return all(a == b and np.array_equal(x.numpy(), y.numpy()) for (a, x), (b, y) in pairs)
+
+    return same_weights

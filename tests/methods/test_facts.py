@@ -1,0 +1,133 @@
+"""What a run records about itself, and what must agree before it goes on."""
+
+import json
+import platform
+from pathlib import Path
+
+import pytest
+import torch
+
+import signnap
+from signnap import SIGNNAP, Graph
+from signnap.errors import SignnapError
+from signnap.methods.facts import check_resumable, choose_device, peak_memory_mb, run_facts
+from signnap.methods.settings import resolve
+from signnap.train.checkpoint import RunFolder
+from signnap.train.session import Outcome
+
+
+def test_facts_before_and_after(small_graph):
+    before = run_facts(small_graph)
+    assert before == {
+        "signnap": signnap.__version__, "torch": torch.__version__, "python": platform.python_version(),
+        "device": "cpu", "threads": torch.get_num_threads(), "graph": "small",
+        "fingerprint": small_graph.fingerprint(), "num_nodes": 40, "num_edges": small_graph.num_edges,
+        "num_features": 12, "feature_names": [], "finished": False,
+    }  # fmt: skip
+    after = run_facts(small_graph, Outcome(7, 1.23456, {"loss": 2.0}))
+    assert after["finished"] and (after["iterations"], after["seconds"], after["loss"]) == (7, 1.235, 2.0)
+    assert after["peak_memory_mb"] > 50
+    assert json.loads(json.dumps(after)) == after
+
+
+def test_peak_memory_is_the_kernel_s():
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("this system keeps no record of peak memory to compare with")
+    kilobytes = int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1])
+    assert peak_memory_mb() == pytest.approx(kilobytes / 1024, rel=0.05)
+
+
+def test_devices(monkeypatch):
+    assert choose_device("cpu") == torch.device("cpu")
+    with pytest.raises(SignnapError, match=r"^device is 'gpu': expected auto, cpu or cuda$"):
+        choose_device("gpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == torch.device("cpu")
+    with pytest.raises(SignnapError, match=r"^device is cuda, but torch finds no CUDA device here: use --device cpu$"):
+        choose_device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert choose_device("auto") == choose_device("cuda") == torch.device("cuda")
+
+
+# -- resuming --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stopped(small_graph, tmp_path):
+    """A folder that holds the beginning of a run."""
+    SIGNNAP(dim=8, negatives=16, iterations=3).fit(small_graph, out=tmp_path / "run")
+    return RunFolder(tmp_path / "run")
+
+
+def check(folder, graph, resume=True, **changes):
+    check_resumable(folder, resolve({"dim": 8, "negatives": 16, "iterations": 3} | changes), run_facts(graph), resume)
+
+
+def test_the_same_run_may_go_on(stopped, small_graph):
+    check(stopped, small_graph)
+    check(stopped, small_graph, iterations=100)
+    check(stopped, small_graph.without_labels())
+
+
+def test_a_free_folder(small_graph, tmp_path):
+    check(RunFolder(tmp_path / "new"), small_graph, resume=False)
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(SignnapError, match=r"new holds no run to resume: it has no config\.toml$"):
+        check(RunFolder(tmp_path / "new"), small_graph)
+
+
+def test_a_folder_in_use(stopped, small_graph):
+    with pytest.raises(SignnapError, match=r"run already holds a run: give --resume to continue it, or another --out$"):
+        check(stopped, small_graph, resume=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"dim": 16}, "run was trained with dim = 8, not 16: cannot resume"),
+        ({"lr": 0.5}, "run was trained with lr = 0.001, not 0.5: cannot resume"),
+        ({"objective": "infonce"}, "run was trained with objective = 'nce', not 'infonce': cannot resume"),
+        ({"normalize_features": False}, "run was trained with normalize_features = True, not False: cannot resume"),
+        ({"seed": 1}, "run was trained with seed = 0, not 1: cannot resume"),
+    ],
+)
+def test_other_settings(change, sentence, stopped, small_graph):
+    with pytest.raises(SignnapError) as caught:
+        check(stopped, small_graph, **change)
+    assert str(caught.value).endswith(sentence)
+
+
+def test_another_graph(stopped, small_graph):
+    x = torch.rand(40, 12)
+    other = Graph.from_edges(*small_graph.pattern.to_scipy().nonzero(), x, name="small")
+    for graph in (other, small_graph.subgraph(torch.arange(39))):
+        with pytest.raises(SignnapError, match=r"run was trained on another graph than small: cannot resume$"):
+            check(stopped, graph)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "sentence"),
+    [
+        ("config", "# a comment\n\ndim = 8", "run was trained with method = None, not 'signnap': cannot resume"),
+        ("config", "dim = ", "is not a TOML file"),
+        ("config", b"\xff\xfe", "is not a TOML file"),
+        ("facts", "", "is not JSON"),
+        ("facts", "{}", "does not describe a run"),
+    ],
+)
+def test_a_folder_that_was_tampered_with(file, text, sentence, stopped, small_graph):
+    getattr(stopped, file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(SignnapError, match=sentence):
+        check(stopped, small_graph)
+
+
+def test_comments_in_the_settings_do_no_harm(stopped, small_graph):
+    stopped.config.write_text("# mine\n\n" + stopped.config.read_text())
+    check(stopped, small_graph)
+
+
+def test_a_model_without_its_state(stopped, small_graph):
+    stopped.state.unlink()
+    with pytest.raises(SignnapError, match=r"run holds a model without its training state: cannot resume$"):
+        check(stopped, small_graph)

@@ -1,0 +1,133 @@
+"""Models that are kept: saved and loaded, resumed and extended."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from signnap import SIGNNAP
+from signnap.errors import SignnapError
+from signnap.methods.settings import BACKBONES
+from signnap.train.checkpoint import RunFolder
+
+SMALL = {"dim": 8, "negatives": 16, "temperature": 0.5}
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_save_and_load(backbone, small_graph, tmp_path):
+    model = SIGNNAP(backbone, **SMALL, iterations=3).fit(small_graph)
+    model.save(tmp_path / "model")
+    assert set(files(tmp_path / "model")) == {"config.toml", "run.json", "model.safetensors"}
+    again = SIGNNAP.load(tmp_path / "model")
+    assert np.array_equal(again.transform(small_graph), model.transform(small_graph))
+    assert again.settings_ == model.settings_
+    assert again.facts_ == model.facts_
+    assert again.get_params()["dim"] == 8
+    assert np.array_equal(again.fit_transform(small_graph), model.transform(small_graph))  # the settings are complete
+
+
+def test_a_run_folder_is_a_saved_model(small_graph, tmp_path):
+    model = SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=tmp_path / "run")
+    assert np.array_equal(SIGNNAP.load(tmp_path / "run").transform(small_graph), model.transform(small_graph))
+    with pytest.raises(SignnapError, match="the model was trained on 12 features, but small has 3"):
+        SIGNNAP.load(tmp_path / "run").transform(replace(small_graph, x=torch.ones(40, 3)))
+
+
+def test_keeping_a_run_does_not_change_it(small_graph, tmp_path):
+    kept = SIGNNAP(**SMALL, iterations=5).fit(small_graph, out=tmp_path / "run", save_every=0)
+    alone = SIGNNAP(**SMALL, iterations=5).fit(small_graph)
+    assert np.array_equal(kept.transform(small_graph), alone.transform(small_graph))
+
+
+def test_saved_settings_that_make_no_sense(small_graph, tmp_path):
+    SIGNNAP(**SMALL, iterations=1).fit(small_graph, out=tmp_path)
+    config = tmp_path / "config.toml"
+    text = config.read_text()
+    for change, sentence in (
+        (text + "depth = 3\n", f"{config}: unknown setting 'depth'"),
+        (text.replace("dim = 8", 'dim = "8"'), f"{config}: dim is '8': expected int"),
+        ("dim = ", f"{config} is not a TOML file"),
+        (text.replace("dim = 8", "dim = 16"), f"{tmp_path / 'model.safetensors'} holds the weights of another encoder"),
+    ):
+        config.write_text(change)
+        with pytest.raises(SignnapError) as caught:
+            SIGNNAP.load(tmp_path)
+        assert str(caught.value).startswith(sentence)
+        assert "\n" not in str(caught.value)
+
+
+# -- resuming --------------------------------------------------------------------------------------------------------
+
+
+def test_resuming_a_finished_run_changes_nothing(small_graph, tmp_path):
+    first = SIGNNAP(**SMALL, iterations=5).fit(small_graph, out=tmp_path)
+    before = files(tmp_path)
+    again = SIGNNAP(**SMALL, iterations=5).fit(small_graph, out=tmp_path, resume=True)
+    after = files(tmp_path)
+    assert np.array_equal(again.transform(small_graph), first.transform(small_graph))
+    assert again.outcome_.iteration == 5
+    assert {k: v for k, v in after.items() if k != "run.json"} == {k: v for k, v in before.items() if k != "run.json"}
+    old, new = json.loads(before["run.json"]), json.loads(after["run.json"])
+    assert new["loss"] == old["loss"] and new["finished"] and new["seconds"] > 0
+    assert new.keys() == old.keys()
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_more_iterations_extend_a_run(backbone, small_graph, tmp_path):
+    SIGNNAP(backbone, **SMALL, iterations=20).fit(small_graph, out=tmp_path / "run")
+    longer = SIGNNAP(backbone, **SMALL, iterations=27).fit(small_graph, out=tmp_path / "run", resume=True)
+    whole = SIGNNAP(backbone, **SMALL, iterations=27).fit(small_graph, out=tmp_path / "whole")
+    assert np.array_equal(longer.transform(small_graph), whole.transform(small_graph))
+    assert "iterations = 27\n" in (tmp_path / "run" / "config.toml").read_text()
+    run, whole = (
+        [{**record, "seconds": 0} for record in RunFolder(tmp_path / name).read_metrics()] for name in ("run", "whole")
+    )
+    assert run == whole
+
+
+def test_fewer_iterations_are_refused(small_graph, tmp_path):
+    SIGNNAP(**SMALL, iterations=5).fit(small_graph, out=tmp_path)
+    before = files(tmp_path)
+    with pytest.raises(SignnapError, match=r"is at iteration 5 already, past the 4 asked for$"):
+        SIGNNAP(**SMALL, iterations=4).fit(small_graph, out=tmp_path, resume=True)
+    assert files(tmp_path) == before
+
+
+def test_a_folder_is_never_taken_over(small_graph, tmp_path):
+    SIGNNAP(**SMALL, iterations=2).fit(small_graph, out=tmp_path)
+    before = files(tmp_path)
+    for options, sentence in (
+        ({}, "already holds a run: give --resume to continue it, or another --out"),
+        ({"resume": True}, "was trained with seed = 0, not 3: cannot resume"),
+    ):
+        with pytest.raises(SignnapError, match=sentence):
+            SIGNNAP(**SMALL, iterations=2, seed=3).fit(small_graph, out=tmp_path, **options)
+        assert files(tmp_path) == before
+
+
+def test_a_file_is_no_folder(small_graph, tmp_path):
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(SignnapError, match=r"^cannot write .*run\.json: "):
+        SIGNNAP(**SMALL, iterations=1).fit(small_graph, out=tmp_path / "run")
+    assert (tmp_path / "run").read_text() == "mine"
+
+
+# -- untrained -------------------------------------------------------------------------------------------------------
+
+
+def test_the_untrained_twin(small_graph):
+    model = SIGNNAP(**SMALL, iterations=5).fit(small_graph)
+    blank = model.untrained(small_graph)
+    z = blank.transform(small_graph)
+    assert z.shape == (40, 8) and not np.array_equal(z, model.transform(small_graph))
+    assert np.array_equal(SIGNNAP(**SMALL).untrained(small_graph).transform(small_graph), z)
+    assert np.array_equal(model.untrained(small_graph, seed=0).transform(small_graph), z)
+    assert not np.array_equal(model.untrained(small_graph, seed=1).transform(small_graph), z)
+    initial = model.task(small_graph).encoder.state_dict()
+    assert all(torch.equal(value, initial[name]) for name, value in blank.encoder_.state_dict().items())
