@@ -6,6 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
+
+# First-use imports and a busy machine outlast the default deadline of an example.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data" / "raw"
 

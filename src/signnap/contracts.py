@@ -43,7 +43,7 @@ class Terms:
     total: Tensor
     first: Tensor
     second: Tensor
-    mutual_information_bound: Tensor
+    mutual_information_bound: Tensor | None = None
     carry: dict[str, Tensor] = field(default_factory=dict)
 
 

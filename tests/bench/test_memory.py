@@ -24,5 +24,5 @@ def test_a_pubmed_step_stays_under_400_mb(raw_data, monkeypatch):
 def test_failure_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setenv("SIGNNAP_DATA", str(tmp_path))
     monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(SignnapError, match="the memory measurement failed: .*pubmed"):
+    with pytest.raises(SignnapError, match=r"the memory measurement failed: .*pubmed"):
         memory._measured(512)

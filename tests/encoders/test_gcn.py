@@ -116,6 +116,7 @@ def test_over_constant_features_without_own_weight_all_nodes_agree():
 
 @pytest.mark.parametrize("name", JOINS)
 def test_initial_weights(name):
+    torch.manual_seed(0)
     encoder = build_encoder(name, in_dim=300, dim=128, layers=3)
     widths = {"gcn": [300, 128, 128], "resgcn": [300, 128, 128], "jknet": [300, 128, 256]}[name]
     assert isinstance(encoder, GCNStack) and encoder.join == JOINS[name]

@@ -59,6 +59,7 @@ def test_an_isolated_node_hears_only_itself():
 
 
 def test_initial_weights():
+    torch.manual_seed(0)
     encoder = build_encoder("sage", in_dim=300, dim=128, layers=2)
     for width, weight, bias in zip([300, 128], encoder.weights, encoder.biases, strict=True):
         assert weight.shape == (width, 128) and bias.shape == (128,)

@@ -10,8 +10,8 @@ from torch.autograd import gradcheck
 from dense import agree, source_of
 from signnap.objectives import contrast, draw_negatives
 from signnap.objectives.contrast import score_chunks
-from signnap.objectives.infonce import SoftmaxRule
-from signnap.objectives.nce import BinaryRule
+from signnap.objectives.infonce import softmax_rule
+from signnap.objectives.nce import binary_rule, careful_binary_rule
 
 N, K, D, TAU = 11, 6, 3, 0.5
 SHARES = [1, 2, 4, 5, 0]  # 11 is a multiple of none of them
@@ -25,7 +25,7 @@ def chunk(request, monkeypatch):
 
 
 def rules():
-    return {"softmax": SoftmaxRule(), "binary": BinaryRule(0.7, K)}
+    return {"softmax": softmax_rule, "binary": binary_rule(0.7), "careful": careful_binary_rule(0.7)}
 
 
 def slow(rule, logits):
@@ -47,7 +47,7 @@ def gathered(z, other, bank, index):
 
 
 @pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("rule", ["softmax", "binary"])
+@pytest.mark.parametrize("rule", ["softmax", "binary", "careful"])
 def test_gathered_twin(rule, share, chunk):
     z, other, bank = inputs()
     logits = gathered(z, other, bank, candidates(N, K, share, seed=3))
@@ -57,7 +57,7 @@ def test_gathered_twin(rule, share, chunk):
 
 
 @pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("rule", ["softmax", "binary"])
+@pytest.mark.parametrize("rule", ["softmax", "binary", "careful"])
 def test_finite_differences(rule, share):
     z, other, bank = inputs()
     negatives = draw_negatives(N, K, share, source_of(3))
@@ -68,7 +68,7 @@ def test_finite_differences(rule, share):
 def test_more_negatives_than_nodes(share):
     z, other, bank = inputs()
     logits = gathered(z, other, bank, candidates(N, 40, share, seed=3))
-    found, _ = contrast(z, other, bank, draw_negatives(N, 40, share, source_of(3)), TAU, SoftmaxRule())
+    found, _ = contrast(z, other, bank, draw_negatives(N, 40, share, source_of(3)), TAU, softmax_rule)
     agree(found, info_nce(logits), [z, other])
 
 
@@ -77,7 +77,9 @@ def test_chunks_visit_every_anchor_once_in_order(share, chunk):
     z, _, bank = inputs()
     index = candidates(N, K, share, seed=3)
     seen, combined = [], torch.empty_like(z)
-    for anchors, values, combine in score_chunks(z.detach(), bank, draw_negatives(N, K, share, source_of(3))):
+    negatives = draw_negatives(N, K, share, source_of(3))
+    for anchors, scaled, values, combine in score_chunks(z.detach(), bank, negatives, 1.0):
+        assert torch.equal(scaled, z[anchors])
         assert torch.allclose(values, scores(z, bank, index[:, 1:], 1.0)[anchors])
         assert len(values) <= max(share or N, chunk // K)
         seen += range(N)[anchors]
@@ -92,7 +94,7 @@ def test_gradients_scale_with_what_comes_from_above():
     z, other, bank = inputs()
     negatives = draw_negatives(N, K, 4, source_of(3))
     grads = [
-        torch.autograd.grad(factor * contrast(z, other, bank, negatives, TAU, SoftmaxRule())[0], (z, other))
+        torch.autograd.grad(factor * contrast(z, other, bank, negatives, TAU, softmax_rule)[0], (z, other))
         for factor in (1.0, -2.5)
     ]
     assert all(torch.allclose(-2.5 * a, b) for a, b in zip(*grads, strict=True))
@@ -102,8 +104,8 @@ def test_gradients_scale_with_what_comes_from_above():
 def test_inputs_stay_as_they_are_and_need_no_gradients(share):
     given = z, other, bank = tuple(t.detach() for t in inputs())
     before = [t.clone() for t in given]
-    loss, _ = contrast(z, other, bank, draw_negatives(N, K, share, source_of(3)), TAU, SoftmaxRule())
+    loss, _ = contrast(z, other, bank, draw_negatives(N, K, share, source_of(3)), TAU, softmax_rule)
     assert not loss.requires_grad
     assert all(torch.equal(a, b) for a, b in zip(before, given, strict=True))
     strided = [t.t().contiguous().t() for t in given]
-    assert torch.allclose(contrast(*strided, draw_negatives(N, K, share, source_of(3)), TAU, SoftmaxRule())[0], loss)
+    assert torch.allclose(contrast(*strided, draw_negatives(N, K, share, source_of(3)), TAU, softmax_rule)[0], loss)

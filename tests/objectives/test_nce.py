@@ -129,6 +129,20 @@ def test_no_gradient_flows_between_the_views_or_into_the_bank():
 
 
 @pytest.mark.parametrize(
+    "length",
+    [1.0, 4.0, 20.0, 1e3],
+)
+def test_long_embeddings_stay_finite(length):
+    """Scores are as large as embeddings are long, over the temperature: 1,000 is a score of 10,000."""
+    objective = NCE(64)
+    objective.prepare(50, 8, source_of(0))
+    z = torch.nn.functional.normalize(torch.randn(50, 8, generator=source_of(1))).mul_(length).requires_grad_()
+    terms = objective(z, z, source_of(2))
+    terms.total.backward()
+    assert terms.total.isfinite() and terms.mutual_information_bound.isfinite() and z.grad.isfinite().all()
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         ({"objective": "nec"}, "unknown objective 'nec', did you mean 'nce'"),

@@ -195,5 +195,5 @@ def compact(matrix: Any) -> Tensor | SparseFeatures:
     filled = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
     if filled / size > DENSE_ABOVE:
         dense = matrix.toarray() if sp.issparse(matrix) else matrix
-        return torch.from_numpy(np.ascontiguousarray(dense, dtype=np.float32))
+        return torch.from_numpy(np.array(dense, dtype=np.float32, order="C"))  # a copy: graphs do not change
     return SparseFeatures.from_scipy(matrix)

@@ -27,7 +27,11 @@ def csr(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int])
 def _multiply(pattern: Pattern, values: Tensor, dense: Tensor, plus: Tensor | None = None) -> Tensor:
     n = pattern.num_nodes
     matrix = csr(pattern.indptr, pattern.indices, values, (n, n))
-    return torch.sparse.mm(matrix, dense) if plus is None else torch.addmm(plus, matrix, dense)
+    if plus is not None:
+        return torch.addmm(plus, matrix, dense)
+    # With beta 0 the result is only written; torch.sparse.mm would first fill it with zeros and then copy those.
+    out = dense.new_empty(n, dense.shape[1])
+    return torch.addmm(out, matrix, dense, beta=0, out=out)
 
 
 class _SpMM(torch.autograd.Function):
@@ -106,23 +110,27 @@ def row_softmax(pattern: Pattern, scores: Tensor, kept: Tensor) -> Tensor:
     return _RowSoftmax.apply(scores, kept, pattern)
 
 
-class _Gate(torch.autograd.Function):
-    """x times a random 0-or-scale mask and, if wanted, zero where x is negative: one multiplication each way."""
+def _kept(x: Tensor, dropped: int, bits: int) -> Tensor:
+    """A random mask that is False with probability dropped / 2^bits."""
+    kind, per_word = (torch.int8, 8) if bits == 8 else (torch.int16, 4)
+    words = torch.empty(-(-x.numel() // per_word), dtype=torch.int64, device=x.device).random_(-(2**63), None)
+    return words.view(kind)[: x.numel()].view(x.shape) >= dropped - 2 ** (bits - 1)
+
+
+class _RectifiedDropout(torch.autograd.Function):
+    """relu and dropout at once: where the result is positive, and only there, the gradient passes."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, dropped: int, bits: int, rectify: bool) -> Tensor:
-        kind, per_word = (torch.int8, 8) if bits == 8 else (torch.int16, 4)
-        words = torch.empty(-(-x.numel() // per_word), dtype=torch.int64, device=x.device).random_(-(2**63), None)
-        keep = words.view(kind)[: x.numel()].view(x.shape) >= dropped - 2 ** (bits - 1)
-        if rectify:
-            keep &= x > 0
-        scale = keep * (2**bits / (2**bits - dropped))
-        ctx.save_for_backward(scale)
-        return x * scale
+    def forward(ctx: Any, x: Tensor, kept: Tensor, scale: float) -> Tensor:
+        out = torch.relu(x).mul_(kept).mul_(scale)
+        ctx.scale = scale
+        ctx.save_for_backward(out)
+        return out
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
-        return grads[0] * ctx.saved_tensors[0], None, None, None
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        (out,) = ctx.saved_tensors
+        return torch.ops.aten.threshold_backward(grads[0], out, 0).mul_(ctx.scale), None, None
 
 
 def dropout(x: Tensor, p: float, training: bool = True, *, rectify: bool = False) -> Tensor:
@@ -135,4 +143,7 @@ def dropout(x: Tensor, p: float, training: bool = True, *, rectify: bool = False
     dropped = round(p * 2**bits)
     if not training or dropped <= 0:
         return torch.relu(x) if rectify else x
-    return _Gate.apply(x, dropped, bits, rectify) if dropped < 2**bits else torch.zeros_like(x)
+    if dropped == 2**bits:
+        return torch.zeros_like(x)
+    kept, scale = _kept(x, dropped, bits), 2**bits / (2**bits - dropped)
+    return _RectifiedDropout.apply(x, kept, scale) if rectify else x * (kept * scale)

@@ -32,7 +32,7 @@ from .settings import Settings, resolve
 
 
 class TwoViews:
-    """The paper's method as a task for the loop (Eq. 2 for the views, Eq. 5 for the objective)."""
+    """The paper's method as a task for the loop (Eq. 2 for the views, Eq. 6 for the objective)."""
 
     def __init__(
         self, view: View, encoder: Encoder, objective: Objective, perturbation: Perturbation, seed: int
@@ -57,8 +57,9 @@ class TwoViews:
             "loss": terms.total.detach(),
             "loss_1": terms.first.detach(),
             "loss_2": terms.second.detach(),
-            "mutual_information_bound": terms.mutual_information_bound,
         }
+        if terms.mutual_information_bound is not None:
+            numbers["mutual_information_bound"] = terms.mutual_information_bound
         return Step(terms.total, numbers, (z1.detach(), z2.detach(), terms))
 
     def advance(self, step: Step) -> None:

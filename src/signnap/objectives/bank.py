@@ -6,7 +6,6 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 
 class MemoryBank(nn.Module):
@@ -32,7 +31,8 @@ class MemoryBank(nn.Module):
     def update(self, z1: Tensor, z2: Tensor) -> None:
         """M ← normalise(m·M + (1−m)·z); a zero row stays zero instead of becoming NaN."""
         for bank, z in ((self.first, z1), (self.second, z2)):
-            bank.copy_(normalize(bank.mul(self.momentum).add_(z.detach(), alpha=1 - self.momentum), dim=1, eps=1e-12))
+            bank.mul_(self.momentum).add_(z.detach(), alpha=1 - self.momentum)
+            bank.div_(torch.linalg.vector_norm(bank, dim=1, keepdim=True).clamp_(min=1e-12))
 
 
 def draw_negatives(num_nodes: int, num_negatives: int, share: int, generator: torch.Generator) -> Tensor:

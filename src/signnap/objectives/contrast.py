@@ -7,7 +7,7 @@ pass, a chunk of anchors at a time, in buffers small enough to stay in cache; th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -21,21 +21,26 @@ _CHUNK_SCORES = 1 << 19
 class RowRule(Protocol):
     """How rows of scores become losses.
 
-    ``rows`` sees a chunk: the negatives' scores (rows, K) and the positive's (rows,). It overwrites the former
-    with their gradients and returns (what the row costs, log Σ_k exp of the negatives' scores). ``finish`` then
-    adds the positives of all anchors at once: (loss per anchor, gradient of its positive's score).
+    Called with the negatives' scores (rows, K) and the positives' (rows,), it overwrites the former with their
+    gradients and returns (loss of each row, gradient of its positive's score, log Σ_k exp of its negatives' scores).
     """
 
-    def rows(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]: ...
-
-    def finish(self, cost: Tensor, log_sum: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]: ...
+    def __call__(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
 
 
-#: (anchors, their scores, a function that writes Σ_k score·bank, with the scores as they are by then)
-Chunk = tuple[slice, Tensor, Callable[[Tensor], object]]
+class Chunk(NamedTuple):
+    """Some anchors, their embeddings over the temperature, and their scores with their negatives.
+
+    ``combine(out)`` writes Σ_k score·(bank row) into ``out``, with the scores as they are by then.
+    """
+
+    anchors: slice
+    scaled: Tensor
+    scores: Tensor
+    combine: Callable[[Tensor], Tensor]
 
 
-def score_chunks(z: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Chunk]:
+def score_chunks(z: Tensor, bank: Tensor, negatives: Tensor, temperature: float) -> Iterator[Chunk]:
     """Yield the scores of all anchors with their negatives, chunk by chunk.
 
     ``negatives`` is (groups, K): group g serves the anchors from g·share on, where share = ⌈N / groups⌉.
@@ -43,46 +48,48 @@ def score_chunks(z: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Chunk]:
     groups, k = negatives.shape
     share = -(-len(z) // groups)
     if share == 1 and k <= len(bank):  # torch allows a CSR row no more entries than it has columns
-        yield from _own_chunks(z, bank, negatives)
+        step = max(1, _CHUNK_SCORES // k)
+        for start in range(0, len(z), step):
+            anchors = slice(start, min(start + step, len(z)))
+            yield _own_negatives(anchors, z[anchors] / temperature, bank, negatives[anchors])
         return
     step = max(1, _CHUNK_SCORES // (share * k))
-    for start in range(0, groups, step):
-        yield from _shared_chunk(z, bank, negatives[start : start + step], start * share, share)
-
-
-def _shared_chunk(z: Tensor, bank: Tensor, negatives: Tensor, first: int, share: int) -> Iterator[Chunk]:
-    """Groups of anchors with common negatives: matrix products; the last group may be short."""
-    groups, k = negatives.shape
-    dim = z.shape[1]
-    whole = min(groups, (len(z) - first) // share)
-    parts = [(first, whole, share)] if whole else []
-    if whole < groups:
-        parts.append((first + whole * share, 1, len(z) - first - whole * share))
-    for at, count, size in parts:
-        chosen = negatives[(at - first) // share :][:count].reshape(-1)
-        rows = bank.index_select(0, chosen).view(count, k, dim)
-        anchors = slice(at, at + count * size)
-        scores = torch.bmm(z[anchors].view(count, size, dim), rows.transpose(1, 2))
-        combine = lambda out, s=scores, rows=rows: torch.bmm(s, rows, out=out.view(s.shape[0], s.shape[1], dim))
-        yield anchors, scores.view(-1, k), combine
-
-
-def _own_chunks(z: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Chunk]:
-    """Every anchor with its own negatives: sampled products over a CSR pattern, K entries per row."""
-    k = negatives.shape[1]
-    step = max(1, _CHUNK_SCORES // k)
-    for start in range(0, len(z), step):
-        anchors = slice(start, min(start + step, len(z)))
-        count = anchors.stop - start
-        indptr = torch.arange(0, count * k + 1, k, dtype=torch.int32, device=z.device)
-        indices = negatives[anchors].reshape(-1)
-        shape = (count, len(bank))
-        empty = csr(indptr, indices, z.new_zeros(count * k), shape)
-        scores = torch.sparse.sampled_addmm(empty, z[anchors], bank.t()).values().view(count, k)
-        combine = lambda out, s=scores, p=indptr, i=indices, shape=shape: torch.addmm(
-            out, csr(p, i, s.view(-1), shape), bank, beta=0, out=out
+    whole = len(z) // share
+    for start in range(0, whole, step):
+        anchors = slice(start * share, min(start + step, whole) * share)
+        yield _shared_negatives(
+            anchors, z[anchors] / temperature, bank, negatives[start : start + step][: whole - start]
         )
-        yield anchors, scores, combine
+    if whole * share < len(z):  # the last group may be short
+        anchors = slice(whole * share, len(z))
+        yield _shared_negatives(anchors, z[anchors] / temperature, bank, negatives[whole : whole + 1])
+
+
+def _shared_negatives(anchors: slice, scaled: Tensor, bank: Tensor, negatives: Tensor) -> Chunk:
+    """Groups of equally many anchors with common negatives: matrix products."""
+    groups, k = negatives.shape
+    dim = scaled.shape[1]
+    rows = bank.index_select(0, negatives.reshape(-1)).view(groups, k, dim)
+    scores = torch.bmm(scaled.view(groups, -1, dim), rows.transpose(1, 2))
+
+    def combine(out: Tensor) -> Tensor:
+        torch.bmm(scores, rows, out=out.view(groups, -1, dim))
+        return out
+
+    return Chunk(anchors, scaled, scores.view(-1, k), combine)
+
+
+def _own_negatives(anchors: slice, scaled: Tensor, bank: Tensor, negatives: Tensor) -> Chunk:
+    """Every anchor with its own negatives: sampled products over a CSR pattern, K entries per row."""
+    count, k = negatives.shape
+    indptr = torch.arange(0, count * k + 1, k, dtype=torch.int32, device=scaled.device)
+    pattern = lambda values: csr(indptr, negatives.reshape(-1), values, (count, len(bank)))
+    scores = torch.sparse.sampled_addmm(pattern(scaled.new_zeros(count * k)), scaled, bank.t()).values()
+
+    def combine(out: Tensor) -> Tensor:
+        return torch.addmm(out, pattern(scores), bank, beta=0, out=out)
+
+    return Chunk(anchors, scaled, scores.view(count, k), combine)
 
 
 class _Contrast(torch.autograd.Function):
@@ -90,15 +97,15 @@ class _Contrast(torch.autograd.Function):
     def forward(
         ctx: Any, z: Tensor, other: Tensor, bank: Tensor, negatives: Tensor, temperature: float, rule: RowRule
     ) -> tuple[Tensor, Tensor]:
-        scaled = z / temperature
-        positive = torch.linalg.vecdot(scaled, other)
-        z_grad, cost, log_sum = torch.empty_like(z), torch.empty_like(positive), torch.empty_like(positive)
-        for anchors, scores, combine in score_chunks(scaled, bank, negatives):
-            cost[anchors], log_sum[anchors] = rule.rows(scores, positive[anchors])
-            combine(z_grad[anchors])
-        loss, slope = rule.finish(cost, log_sum, positive)
-        z_grad.addcmul_(slope[:, None], other).div_(temperature * len(z))
-        other_grad = scaled.mul_(slope[:, None] / len(z)) if ctx.needs_input_grad[1] else None
+        z_grad, positive = torch.empty_like(z), z.new_empty(len(z))
+        loss, log_sum = torch.empty_like(positive), torch.empty_like(positive)
+        other_grad = torch.empty_like(z) if ctx.needs_input_grad[1] else None
+        for anchors, scaled, scores, combine in score_chunks(z, bank, negatives, temperature):
+            torch.linalg.vecdot(scaled, other[anchors], out=positive[anchors])
+            loss[anchors], slope, log_sum[anchors] = rule(scores, positive[anchors])
+            combine(z_grad[anchors]).addcmul_(slope[:, None], other[anchors]).div_(temperature * len(z))
+            if other_grad is not None:
+                torch.mul(scaled, slope[:, None] / len(z), out=other_grad[anchors])
         ctx.save_for_backward(z_grad, other_grad)
         info_nce = (torch.logaddexp(log_sum, positive) - positive).mean()
         ctx.mark_non_differentiable(info_nce)

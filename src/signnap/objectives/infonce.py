@@ -1,4 +1,4 @@
-"""InfoNCE: the objective of the paper's text, Eq. 1–4."""
+"""InfoNCE: the objective of the paper's text, Eq. 3–6."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .contrast import contrast
 class InfoNCE(Objective):
     """L = L₁ + L₂, each the cross-entropy of picking a node's other view among K remembered others.
 
-    The positive is the live embedding of the other view, as in Eq. 1; negatives come from the memory bank. The
+    The positive is the live embedding of the other view, as in Eq. 3; negatives come from the memory bank. The
     score exp(z·z'/τ) is the RBF kernel the paper calls it only for unit vectors, so embeddings are normalised
     unless ``normalize`` is off.
     """
@@ -43,8 +43,8 @@ class InfoNCE(Objective):
         drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
         if self.normalize:
             z1, z2 = normalize(z1, dim=1), normalize(z2, dim=1)
-        first, _ = contrast(z1, z2, self.bank.second, drawn, self.temperature, SoftmaxRule())
-        second, _ = contrast(z2, z1, self.bank.first, drawn, self.temperature, SoftmaxRule())
+        first, _ = contrast(z1, z2, self.bank.second, drawn, self.temperature, softmax_rule)
+        second, _ = contrast(z2, z1, self.bank.first, drawn, self.temperature, softmax_rule)
         total = first + second
         return Terms(total, first, second, math.log(self.negatives) - 0.5 * total.detach())
 
@@ -56,14 +56,9 @@ class InfoNCE(Objective):
         return 2 * math.log(self.negatives + 1)
 
 
-class SoftmaxRule:
+def softmax_rule(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Cross-entropy of the positive among a row's K negatives and itself."""
-
-    def rows(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
-        log_sum = scores.logsumexp(dim=1)
-        log_all = torch.logaddexp(log_sum, positive)
-        scores.sub_(log_all[:, None]).exp_()
-        return log_all, log_sum
-
-    def finish(self, cost: Tensor, log_sum: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
-        return cost - positive, (positive - cost).exp() - 1
+    log_sum = scores.logsumexp(dim=1)
+    log_all = torch.logaddexp(log_sum, positive)
+    scores.sub_(log_all[:, None]).exp_()
+    return log_all - positive, (positive - log_all).exp() - 1, log_sum

@@ -10,7 +10,10 @@ from torch.nn.functional import softplus
 
 from ..contracts import Objective, Terms
 from .bank import MemoryBank, draw_negatives
-from .contrast import contrast, score_chunks
+from .contrast import RowRule, contrast, score_chunks
+
+#: exp of this, times as many negatives as anybody draws, is a float32 number.
+_EXP_IS_SAFE = 60.0
 
 
 class NCE(Objective):
@@ -47,8 +50,11 @@ class NCE(Objective):
         for view, (z, bank) in enumerate(((z1, self.bank.second), (z2, self.bank.first))):
             log_z = self.log_z[view]
             if log_z.isnan():
-                log_z = _log_normaliser(z.detach() / self.temperature, bank, drawn)
-            rule = BinaryRule(float(log_z) + math.log(self.negatives / len(z)), self.negatives)
+                log_z = _log_normaliser(z.detach(), bank, drawn, self.temperature)
+            shift = float(log_z) + math.log(self.negatives / len(z))
+            # No score exceeds the longest embedding times √3, the longest that a bank row can be, over the temperature.
+            largest = 3**0.5 * float(torch.linalg.vector_norm(z.detach(), dim=1).max()) / self.temperature
+            rule = binary_rule(shift) if max(largest, shift) < _EXP_IS_SAFE else careful_binary_rule(shift)
             loss, information = contrast(z, bank, bank, drawn, self.temperature, rule)
             losses.append(loss)
             informations.append(information)
@@ -66,29 +72,38 @@ class NCE(Objective):
         return 2 * (math.log(self.negatives + 1) + self.negatives * math.log1p(1 / self.negatives))
 
 
-class BinaryRule:
+def binary_rule(shift: float) -> RowRule:
     """One binary decision per candidate, with ``shift`` = log Z + log c.
 
     With e = exp(score) and w = exp(shift): softplus(score − shift) = log(e + w) − shift, and its slope is e/(e + w).
     """
 
-    def __init__(self, shift: float, negatives: int) -> None:
-        self.shift, self.negatives = shift, negatives
-
-    def rows(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+    def rule(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         raised = scores.exp_()
         total = raised.sum(dim=1)
-        above = raised + math.exp(self.shift)
+        above = raised + math.exp(shift)
         raised.div_(above)
-        return above.log_().sum(dim=1), total.log_()
+        negative = above.log_().sum(dim=1).sub_(shift * scores.shape[1])
+        return negative + softplus(shift - positive), torch.sigmoid(positive - shift) - 1, total.log_()
 
-    def finish(self, cost: Tensor, log_sum: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
-        own = positive - self.shift
-        return softplus(-own) + cost - self.negatives * self.shift, torch.sigmoid(own) - 1
+    return rule
 
 
-def _log_normaliser(z: Tensor, bank: Tensor, negatives: Tensor) -> Tensor:
+def careful_binary_rule(shift: float) -> RowRule:
+    """The same numbers in twice the passes, for embeddings so long that exp(score) overflows."""
+
+    def rule(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        log_sum = scores.logsumexp(dim=1)
+        negative = softplus(scores.sub_(shift)).sum(dim=1)
+        scores.sigmoid_()
+        return negative + softplus(shift - positive), torch.sigmoid(positive - shift) - 1, log_sum
+
+    return rule
+
+
+def _log_normaliser(z: Tensor, bank: Tensor, negatives: Tensor, temperature: float) -> Tensor:
     """log( N · mean of exp(score) ) over all anchors and their K+1 candidates."""
-    parts = [scores.logsumexp(dim=1).logsumexp(dim=0) for _, scores, _ in score_chunks(z, bank, negatives)]
-    parts.append(torch.linalg.vecdot(z, bank).logsumexp(dim=0))
+    chunks = score_chunks(z, bank, negatives, temperature)
+    parts = [scores.logsumexp(dim=1).logsumexp(dim=0) for _, _, scores, _ in chunks]
+    parts.append((torch.linalg.vecdot(z, bank) / temperature).logsumexp(dim=0))
     return torch.stack(parts).logsumexp(dim=0) - math.log(negatives.shape[1] + 1)
