@@ -279,3 +279,13 @@ def test_embeddings_are_those_of_the_library(trained, command):
     graph = load_graph("edges.csv", nodes="nodes.csv")
     model = SIGNNAP(dim=8, negatives=16, iterations=5).fit(graph)
     assert np.array_equal(np.load("z.npy"), model.transform(graph))
+
+
+def test_columns_can_be_named(command, tmp_path):
+    (tmp_path / "edges.csv").write_text("w,a,b\n1,x,y\n2,y,z\n")
+    (tmp_path / "nodes.csv").write_text("key,age,city,note\nx,1,A,q\ny,2,B,r\nz,3,A,s\n")
+    columns = ["--nodes", "nodes.csv", "--endpoints", "a,b", "--id-column", "key", "--feature-columns", "age,city"]
+    assert command("train", "edges.csv", *columns, "--out", "run", "--iterations", "2").code == 0
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert facts["feature_names"] == ["age", "city=A", "city=B"]
+    assert facts["num_edges"] == 2

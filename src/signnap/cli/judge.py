@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import GraphArgument, IdColumn, Json, LabelColumn, Nodes, open_graph
+from .options import Endpoints, FeatureColumns, GraphArgument, IdColumn, Json, LabelColumn, Nodes, open_graph
 from .output import emit, plus_minus
 
 
@@ -17,8 +17,10 @@ def evaluate(
     ],
     graph: GraphArgument,
     nodes: Nodes = None,
+    endpoints: Endpoints = None,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
     split: Annotated[
         str, typer.Option(help="paper, public, per-class:20:30, random:0.1:0.1 or inductive:….")
     ] = "paper",
@@ -30,7 +32,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Judge embeddings by a linear classifier, beside raw features and an untrained encoder."""
-    loaded = open_graph(graph, nodes, id_column, label_column)
+    loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     from ..experiments.judge import judge
 
     opened = [_open_subject(path, loaded, dropped_probe) for path in subjects]
@@ -61,8 +63,10 @@ def analyze(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     graph: GraphArgument,
     nodes: Nodes = None,
+    endpoints: Endpoints = None,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
     drop_edge: Annotated[float, typer.Option(help="Share of edges dropped in each copy.")] = 0.3,
     copies: Annotated[int, typer.Option(min=2, help="Dropped copies to compare.")] = 10,
     split: Annotated[str | None, typer.Option(help="Measure stability on this split's test nodes only.")] = None,
@@ -73,7 +77,7 @@ def analyze(
     from ..methods.signnap import SIGNNAP
 
     model = SIGNNAP.load(run)
-    loaded = open_graph(graph, nodes, id_column, label_column)
+    loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     from ..data import make_split
     from ..experiments.properties import properties
 

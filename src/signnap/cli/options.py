@@ -18,16 +18,38 @@ GraphArgument = Annotated[
 ]
 Nodes = Annotated[Path | None, typer.Option("--nodes", help="Node table beside an edge list: ids, features, labels.")]
 IdColumn = Annotated[str | None, typer.Option("--id-column", help="Column of the node table that holds the ids.")]
+Endpoints = Annotated[
+    str | None,
+    typer.Option("--endpoints", metavar="SOURCE,TARGET", help="Columns of the edge list to read."),
+]
+FeatureColumns = Annotated[
+    str | None,
+    typer.Option("--feature-columns", metavar="A,B,...", help="Columns to use as features."),
+]
 LabelColumn = Annotated[str | None, typer.Option("--label-column", help="Column that holds the labels.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 
 
-def open_graph(source: str, nodes: Path | None, id_column: str | None = None, label_column: str | None = None) -> Graph:
+def open_graph(
+    source: str,
+    nodes: Path | None,
+    endpoints: str | None,
+    id_column: str | None,
+    label_column: str | None,
+    feature_columns: str | None,
+) -> Graph:
     """Load the graph that the arguments describe, telling what was repaired in it."""
     from ..data import load_graph
+    from ..errors import SignnapError
     from .output import show_notes
 
     show_notes()
-    options: dict[str, Any] = {"nodes": nodes, "id_column": id_column, "label_column": label_column}
+    ends = [None, None] if endpoints is None else endpoints.split(",")
+    if len(ends) != 2:
+        raise SignnapError(f"--endpoints is {endpoints!r}: expected two column names with a comma between them")
+    options: dict[str, Any] = {
+        "nodes": nodes, "source_column": ends[0], "target_column": ends[1], "id_column": id_column,
+        "label_column": label_column, "feature_columns": feature_columns and feature_columns.split(","),
+    }  # fmt: skip
     return load_graph(source, **{name: value for name, value in options.items() if value is not None})

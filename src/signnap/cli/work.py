@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import SignnapError
-from .options import Device, GraphArgument, IdColumn, Json, LabelColumn, Nodes, open_graph
+from .options import Device, Endpoints, FeatureColumns, GraphArgument, IdColumn, Json, LabelColumn, Nodes, open_graph
 from .output import emit, say
 
 
@@ -17,8 +17,10 @@ def train(
     graph: GraphArgument,
     out: Annotated[Path, typer.Option("--out", help="Run folder to write.")],
     nodes: Nodes = None,
+    endpoints: Endpoints = None,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
     method: Annotated[str | None, typer.Option(help="signnap")] = None,
     backbone: Annotated[str | None, typer.Option(help="gcn, resgcn, jknet, sage or gat.")] = None,
     objective: Annotated[str | None, typer.Option(help="nce or infonce.")] = None,
@@ -49,7 +51,7 @@ def train(
     }  # fmt: skip
     changes = _changes(config, flags, more or [])
     _check(changes, preset, config)
-    loaded = open_graph(graph, nodes, id_column, label_column)
+    loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     from ..methods.signnap import SIGNNAP
     from ..train.progress import progress
 
@@ -98,8 +100,10 @@ def embed(
     graph: GraphArgument,
     out: Annotated[Path, typer.Option("--out", help="File to write: .npy, .csv or .parquet.")],
     nodes: Nodes = None,
+    endpoints: Endpoints = None,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
     as_json: Json = False,
 ) -> None:
     """Embed a graph with a trained model; rows carry your node ids in your order."""
@@ -107,7 +111,7 @@ def embed(
     from ..methods.signnap import SIGNNAP
 
     model = SIGNNAP.load(run)
-    loaded = open_graph(graph, nodes, id_column, label_column)
+    loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     z = model.transform(loaded)
     write_embeddings(out, z, loaded.ids)
     say(f"wrote {z.shape[0]:,} embeddings of width {z.shape[1]} to {out}")
