@@ -3,6 +3,10 @@
 import os
 from pathlib import Path
 
+# Before torch is imported: two threads on a busy machine are many times slower than one, and bits are compared.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
 import numpy as np
 import pytest
 import torch

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from signnap import read_embeddings
+from signnap import SIGNNAP, SignnapError, read_embeddings
 from signnap.experiments import demo
 from signnap.train.checkpoint import RunFolder
 
@@ -44,3 +44,10 @@ def test_it_can_be_told_again(story, monkeypatch):
     monkeypatch.setattr(demo, "ITERATIONS", 2)
     again = demo.run_demo(story[0])
     assert len(again["rows"]) == 3
+
+
+def test_it_removes_no_run_but_its_own(tmp_path, small_graph):
+    SIGNNAP(dim=4, negatives=4, iterations=1).fit(small_graph, out=tmp_path / "run")
+    with pytest.raises(SignnapError, match="holds a run on small, not an earlier demo"):
+        demo.run_demo(tmp_path)
+    RunFolder(tmp_path / "run").expect()

@@ -186,3 +186,9 @@ def test_compact_chooses_by_the_share_of_non_zeros(form, filled, kind):
 def test_compact_hands_sparse_features_through():
     x = SparseFeatures.from_scipy(bag())
     assert compact(x) is x
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_signed_rows_are_divided_by_their_absolute_sum(kind):
+    x = features_of(kind, sp.csr_matrix(np.array([[3.0, -3.0, 0.0], [1.0, -2.0, 1.0]], dtype=np.float32)))
+    assert as_dense(row_normalized(x)).tolist() == [[0.5, -0.5, 0.0], [0.25, -0.5, 0.25]]

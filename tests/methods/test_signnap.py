@@ -182,6 +182,15 @@ def test_no_features(tmp_path, fitted):
     assert model.transform(tmp_path / "other.csv").shape == (3, 8)  # structural features are the same for all graphs
 
 
+@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("scale", [1, 100])
+def test_defaults_stay_finite_on_a_small_graph(backbone, scale, small_graph):
+    graph = replace(small_graph, x=scale * as_dense(small_graph.x))
+    settings = {} if scale == 1 else {"normalize_features": False}
+    model = SIGNNAP(backbone, iterations=40, **settings).fit(graph)
+    assert np.isfinite(model.transform(graph)).all()
+
+
 def test_fewer_nodes_than_negatives(small_graph, fitted):
     for share in (0, 1, 64):
         assert np.isfinite(fitted(small_graph, negatives=100, share=share).transform(small_graph)).all()

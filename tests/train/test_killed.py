@@ -146,7 +146,7 @@ def test_sigkill_at_random_moments(tmp_path, whole, expect_equal):
     for kill in range(4):
         running = process("-c", BUSY, out, *(["resume"] if RunFolder(out).exists() else []))
         wait_for(running, writing)  # the first kill interrupts the first checkpoint
-        time.sleep(rng.uniform(0, 0.3) if kill else 0)
+        time.sleep(rng.uniform(0, 0.1) if kill else 0)
         running.send_signal(signal.SIGKILL)
         running.communicate()
         assert running.returncode == -signal.SIGKILL

@@ -95,12 +95,12 @@ class Recorder:
 
     def step(self):
         assert self.modules.training
-        self.seen.append(("step", float(self.modules["w"])))
+        self.seen.append(("step", self.modules["w"].item()))
         return Step(self.modules["w"] * 1, {}, ("outputs",))
 
     def advance(self, step):
         assert step.outputs == ("outputs",)
-        self.seen.append(("advance", float(self.modules["w"])))
+        self.seen.append(("advance", self.modules["w"].item()))
 
 
 def test_banks_advance_after_the_optimiser_and_before_the_caller_looks():

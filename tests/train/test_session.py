@@ -161,4 +161,4 @@ def test_a_resumed_run_remembers_how_long_it_has_been_at_chance(stuck, small_gra
         folder.append_metrics({"iteration": iteration, "loss": loss, **good})
     run.iteration = 4
     with pytest.raises(Collapsed, match="still at chance") if stuck else nullcontext():
-        assert session(run, 8, Health(chance, patience=6), folder=folder).iteration == 8
+        assert session(run, 8, Health(chance, patience={0.001: 6}), folder=folder).iteration == 8

@@ -14,11 +14,13 @@ from torch import Tensor
 from .. import rng
 from ..analyze import stability
 from ..data import Split, make_split, synthetic_graph, write_embeddings
+from ..errors import SignnapError
 from ..evaluate import score
 from ..graph import Graph, SparseFeatures
 from ..methods.signnap import SIGNNAP
 from ..perturb import DropEdge
 from ..storage import write_text
+from ..train.checkpoint import RunFolder
 from ..train.progress import progress
 
 ITERATIONS = 400
@@ -38,8 +40,7 @@ def run_demo(out: Path, seed: int = 0) -> dict[str, Any]:
     begun = time.perf_counter()
     graph = synthetic_graph(seed)
     split = make_split(graph, "per-class:20:30", seed=seed)
-    if (out / "run" / "config.toml").exists():
-        shutil.rmtree(out / "run")
+    _clear(RunFolder(out / "run"))
     with progress(ITERATIONS) as report:
         model = SIGNNAP(iterations=ITERATIONS, seed=seed).fit(graph, out=out / "run", report=report)
     features = graph.view().x
@@ -60,6 +61,16 @@ def run_demo(out: Path, seed: int = 0) -> dict[str, Any]:
     }
     write_text(files["result"], json.dumps(result, indent=2) + "\n")
     return result
+
+
+def _clear(folder: RunFolder) -> None:
+    """Remove what an earlier demo left, and nothing else."""
+    if not folder.exists():
+        return
+    trained_on = folder.read_facts()["graph"]
+    if trained_on != "synthetic":
+        raise SignnapError(f"{folder.path} holds a run on {trained_on}, not an earlier demo: give another --out")
+    shutil.rmtree(folder.path)
 
 
 def _model_row(name: str, model: SIGNNAP, graph: Graph, split: Split, seed: int) -> dict[str, Any]:

@@ -174,14 +174,17 @@ def as_dense(x: Features) -> Tensor:
 
 
 def row_normalized(x: Features) -> Features:
-    """Each row divided by its sum (spec §1); rows that sum to zero are left alone."""
+    """Each row divided by the sum of its absolute values; empty rows are left alone.
+
+    On non-negative features that is the row sum of spec §1; on signed ones the plain sum could be near zero.
+    """
     if isinstance(x, StreamedFeatures):
         raise TypeError("streamed features are made from normalised ones, not the other way round")
     if isinstance(x, SparseFeatures):
-        sums = np.asarray(x.to_scipy().sum(axis=1)).ravel()
+        sums = np.asarray(abs(x.to_scipy()).sum(axis=1)).ravel()
         divisor = torch.from_numpy(np.repeat(np.where(sums == 0, 1, sums), np.diff(x.indptr.cpu().numpy())))
         return x.with_values(x.values / divisor.to(x.values))
-    total = x.sum(dim=1, keepdim=True)
+    total = x.abs().sum(dim=1, keepdim=True)
     return x / torch.where(total == 0, torch.ones_like(total), total)
 
 

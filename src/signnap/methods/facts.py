@@ -57,8 +57,10 @@ def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:
 
 def peak_memory_mb() -> float:
     """The most memory this process has held, in MB."""
-    import resource
-
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
