@@ -1,12 +1,12 @@
 """Settings in and out of TOML: unknown names, wrong types and broken files are one sentence each."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signnap.config import build, read_toml, settings_hash, to_toml
+from signnap.config import build, read_toml, to_toml
 from signnap.errors import SignnapError
 from signnap.methods.settings import Settings
 
@@ -90,10 +90,3 @@ def test_bad_files(tmp_path, content, sentence):
 def test_a_folder_is_not_a_file_of_settings(tmp_path):
     with pytest.raises(SignnapError, match=r"cannot read .*: Is a directory"):
         read_toml(tmp_path)
-
-
-def test_the_hash_knows_every_setting():
-    base = Kitchen(1)
-    changed = [replace(base, cooks=2), replace(base, salt=0.6), replace(base, open=True), replace(base, name="away")]
-    assert len({settings_hash(k) for k in (base, *changed)}) == 5
-    assert settings_hash(base) == settings_hash(Kitchen(1)) and len(settings_hash(base)) == 12

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Mapping
@@ -61,8 +60,3 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 def to_toml(settings: Any) -> str:
     """Write a flat settings dataclass as TOML (JSON spells strings, numbers and booleans the same way)."""
     return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in asdict(settings).items())
-
-
-def settings_hash(settings: Any) -> str:
-    """A short hash by which result rows name their settings."""
-    return hashlib.sha256(to_toml(settings).encode()).hexdigest()[:12]

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import Any
 
+from ..methods.settings import Settings
+
 _MEASURE = """
 import json, sys
 from signnap.bench.memory import resident_mb, peak_resident_mb
@@ -29,7 +31,7 @@ def measure_memory() -> dict[str, Any]:
 
     ``naive_gather_mb`` is what gathering N×(K+1)×d bank rows for both views would take, by arithmetic.
     """
-    shared, own = _measured(512), _measured(1)
+    shared, own = _measured(Settings.share), _measured(1)
     return {
         "pubmed_step_mb": shared["peak"] - shared["loaded"],
         "pubmed_step_per_anchor_mb": own["peak"] - own["loaded"],

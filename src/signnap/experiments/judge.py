@@ -40,9 +40,7 @@ def judge(
     models = [subject for subject in subjects if isinstance(subject, SIGNNAP)]
     resample = [_redrawn(model, graph, parts) for model in models] if dropped else None
     main = score([_embedded(subject, graph, parts) for subject in subjects], *nodes, resample=resample, **options)
-    untrained = [
-        _blank(subject, number).untrained(graph, seed) for number, (subject, seed) in enumerate(_seeded(subjects))
-    ]
+    untrained = [_blank(subject, number).untrained(graph) for number, subject in enumerate(subjects)]
     baselines = {
         "raw features": score([row_normalized(graph.x)], *nodes, **options),
         "untrained encoder": score([_embedded(model, graph, parts) for model in untrained], *nodes, **options),
@@ -66,11 +64,6 @@ def _public(result: Score) -> dict[str, Any]:
         "probe_seeds": result.probe_seeds,
         "runs": result.runs,
     }
-
-
-def _seeded(subjects: Sequence[SIGNNAP | Tensor]) -> list[tuple[SIGNNAP | Tensor, int]]:
-    """Untrained twins need as many different seeds as there are subjects."""
-    return [(s, s.settings_.seed if isinstance(s, SIGNNAP) else i) for i, s in enumerate(subjects)]
 
 
 def _blank(subject: SIGNNAP | Tensor, number: int) -> SIGNNAP:

@@ -200,13 +200,13 @@ class SIGNNAP:
             heads=settings.heads,
         )  # fmt: skip
 
-    def untrained(self, graph: Any, seed: int | None = None) -> SIGNNAP:
+    def untrained(self, graph: Any) -> SIGNNAP:
         """The same model with freshly drawn weights and no training: the baseline that keeps everybody honest."""
         graph = load_graph(graph)
         settings = self.settings_for(graph.name)
         twin = SIGNNAP(**self._params)
         twin.settings_, twin.facts_ = settings, run_facts(graph)
-        with rng.as_default(rng.generator(settings.seed if seed is None else seed, "init")):
+        with rng.as_default(rng.generator(settings.seed, "init")):
             twin.encoder_ = self._encoder(settings, graph.num_features)
         return twin
 
