@@ -6,6 +6,8 @@ from pathlib import Path
 # Before torch is imported: two threads on a busy machine are many times slower than one, and bits are compared.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+if not os.environ["CUDA_VISIBLE_DEVICES"]:
+    os.environ["TRITON_INTERPRET"] = "1"  # likewise before Triton is: without a GPU its kernels run in Python
 
 import numpy as np
 import pytest

@@ -7,7 +7,7 @@ import pytest
 
 import signnap
 
-FOUNDATIONS = ["errors", "storage", "rng", "config", "graph", "geometry", "rows", "contracts"]
+FOUNDATIONS = ["errors", "storage", "rng", "config", "gpu", "graph", "geometry", "rows", "contracts"]
 PARTS = ["data", "perturb", "encoders", "objectives"]
 JUDGES = ["evaluate", "analyze"]
 LIBRARY = [*FOUNDATIONS, *PARTS, "train", "methods", *JUDGES]

@@ -6,6 +6,7 @@ import importlib.metadata
 import inspect
 import pkgutil
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def examples():
     finder = doctest.DocTestFinder(exclude_empty=True)
     names = ["signnap", *(module.name for module in pkgutil.walk_packages(signnap.__path__, "signnap."))]
     for name in names:
-        if name != "signnap.__main__":
+        if name != "signnap.__main__" and (find_spec("triton") or not name.startswith("signnap.gpu.")):
             yield from (test for test in finder.find(import_module(name)) if test.examples)
 
 

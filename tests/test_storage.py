@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from signnap.errors import SignnapError
-from signnap.storage import replacing, write_text
+from signnap.storage import remove_leftovers, replacing, write_text
 
 
 def names(folder):
@@ -75,3 +75,23 @@ def test_others_may_read_what_the_user_lets_them_read(tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
+
+
+def test_what_a_killed_writer_left_can_be_removed(tmp_path, monkeypatch):
+    path, other = tmp_path / "state[1].pt", tmp_path / "state[1].toml"
+    write_text(path, "whole")
+    write_text(other, "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr("signnap.storage.Path.unlink", lambda *_, **__: None)  # a killed process does not clean up
+        for each in (path, path, other):
+            with pytest.raises(KeyboardInterrupt), replacing(each):
+                raise KeyboardInterrupt
+    mine = [tmp_path / name for name in (".state[1]-notes.pt", ".state1-abcdefgh.pt", "state[1]-abcdefgh.pt")]
+    for file in mine:
+        file.write_text("not ours")
+    assert len(names(tmp_path)) == 8
+    remove_leftovers(path)
+    assert len(names(tmp_path)) == 6
+    remove_leftovers(other)
+    assert names(tmp_path) == sorted(file.name for file in (path, other, *mine))
+    remove_leftovers(tmp_path / "nowhere" / "state.pt")

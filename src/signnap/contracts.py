@@ -6,7 +6,7 @@ Bring your own: anything that behaves like one of these can stand where ours sta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -45,6 +45,10 @@ class Terms:
     second: Tensor
     mutual_information_bound: Tensor | None = None
     carry: dict[str, Tensor] = field(default_factory=dict)
+
+    def detached(self) -> Terms:
+        """The same numbers without the graph that computed them."""
+        return replace(self, total=self.total.detach(), first=self.first.detach(), second=self.second.detach())
 
 
 class Objective(nn.Module):

@@ -47,7 +47,7 @@ def effective_rank(z: Tensor) -> float:
     if centred.square().sum() <= ROUNDING**2 * z.square().sum():
         return 0.0
     gram = centred.t() @ centred if len(z) >= z.shape[1] else centred @ centred.t()
-    singular = torch.linalg.eigvalsh(gram).clamp(min=0).sqrt()
+    singular = torch.linalg.eigvalsh(gram.cpu()).clamp(min=0).sqrt()  # too small to be worth a GPU's while
     return float(torch.special.entr(singular / singular.sum()).sum().exp())
 
 

@@ -27,15 +27,21 @@ def as_default(source: torch.Generator) -> Iterator[None]:
     Plain ``nn.Module`` layers (dropout, initialisation, any encoder a user brings) draw from torch's default
     generator. Inside this block those draws come from, and advance, the given generator.
     """
-    default = (
-        torch.default_generator
-        if source.device.type == "cpu"
-        else torch.cuda.default_generators[source.device.index or 0]
-    )
-    outside = default.get_state()
-    default.set_state(source.get_state())
+    if source.device.type == "cpu":
+        default = torch.default_generator
+        outside = default.get_state()
+        default.set_state(source.get_state())
+        try:
+            yield
+        finally:
+            source.set_state(default.get_state())
+            default.set_state(outside)
+        return
+    # On a GPU the two share one state meanwhile, so that a recorded graph knows whose numbers it draws.
+    default = torch.cuda.default_generators[source.device.index or 0]
+    outside = default.graphsafe_get_state()
+    default.graphsafe_set_state(source.graphsafe_get_state())
     try:
         yield
     finally:
-        source.set_state(default.get_state())
-        default.set_state(outside)
+        default.graphsafe_set_state(outside)

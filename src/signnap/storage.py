@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import SignnapError
@@ -36,6 +37,15 @@ def replacing(path: str | Path) -> Iterator[Path]:
         raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(path: str | Path) -> None:
+    """Remove the temporary files that writers of ``path`` left beside it when they were killed."""
+    path = Path(path)
+    drawn = "[a-z0-9_]" * 8  # what mkstemp puts between prefix and suffix
+    for leftover in path.parent.glob(f".{glob.escape(path.stem)}-{drawn}{glob.escape(path.suffix)}"):
+        with suppress(OSError):  # it does no harm where it is
+            leftover.unlink()
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -1,6 +1,7 @@
 """The twins are slow, but they must compute the same thing."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -20,8 +21,7 @@ def test_plain_gcn_is_our_gcn(small_graph):
         PlainGCN(small_graph.num_features, 8),
     )
     for number, layer in enumerate(ours.convolutions):
-        plain.neighbours[number].data = layer.weight.data
-        plain.own[number].data = layer.own_weight.data
+        plain.neighbours[number].data, plain.own[number].data = layer.weight.data.chunk(2, dim=1)
         plain.bias[number].data = layer.bias.data
     dense = torch.zeros(40, 40)
     dense[view.pattern.rows.long(), view.pattern.indices.long()] = view.random_walk.values
@@ -45,6 +45,38 @@ def test_per_anchor_loss_is_the_nce_of_the_same_negatives(small_graph, monkeypat
     torch.testing.assert_close(twin._loss(1, z, twin.banks[0], index), fast.second)
 
 
+def test_shared_loss_is_a_loop_over_anchors_and_candidates(small_graph):
+    """The formula of spec §2.4 one number at a time, and the fast objective when all anchors share a draw."""
+    twin = PerAnchorStep(small_graph, dim=8, negatives=16, shared=True)
+    z, index = torch.randn(40, 8) * 0.1, twin._drawn(40)
+    assert index.shape == (16,)
+    bank = twin.banks[1]
+    raised = [[math.exp(float(z[i] @ bank[j]) / 0.1) for j in (i, *index.tolist())] for i in range(40)]
+    constant, c = 40 * sum(map(sum, raised)) / (40 * 17), 16 / 40
+    total = 0.0
+    for own, *others in raised:
+        total -= math.log(own / constant / (own / constant + c))
+        for other in others:
+            total -= math.log(c / (other / constant + c))
+    assert float(twin._loss(0, z, bank, index)) == pytest.approx(total / 40, rel=1e-5)
+
+
+def test_shared_and_own_negatives_agree_where_all_draw_the_same(small_graph):
+    shared, own = (PerAnchorStep(small_graph, dim=8, negatives=16, shared=shared) for shared in (True, False))
+    z, index = torch.randn(40, 8) * 0.1, torch.randint(40, (16,))
+    spread = torch.cat([torch.arange(40)[:, None], index.expand(40, 16)], dim=1)
+    losses = [step._loss(0, z, shared.banks[0], drawn) for step, drawn in ((shared, index), (own, spread))]
+    torch.testing.assert_close(*losses)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_prototype_works_where_the_graph_is(small_graph, shared):
+    step = PerAnchorStep(small_graph.to("cuda"), dim=8, negatives=16, shared=shared)
+    assert step().is_cuda
+    assert all(bank.is_cuda for bank in step.banks)
+
+
 def test_scatter_is_our_propagation(small_graph):
     operator = small_graph.view().random_walk
     h = torch.randn(40, 5)
@@ -58,7 +90,7 @@ def test_grace_of_indifferent_embeddings_is_log_2n_minus_1(small_graph):
     torch.testing.assert_close(twin._half(same, same), torch.full((40,), math.log(79)))
 
 
-@pytest.mark.parametrize("twin", [PerAnchorStep, DenseGraceStep])
+@pytest.mark.parametrize("twin", [PerAnchorStep, partial(PerAnchorStep, shared=True), DenseGraceStep])
 def test_twins_take_steps(small_graph, twin):
     step = twin(small_graph, dim=4)
     before = [p.clone() for group in step.optimizer.param_groups for p in group["params"]]

@@ -134,6 +134,11 @@ CASES = {
         (*TRAIN, "--split", "inductive:half"),
         r"cannot read the split 'inductive:half': expected paper",
     ),
+    "a training split that hides nothing": (
+        None,
+        (*TRAIN, "--split", "per-class:5:5"),
+        r"split is 'per-class:5:5': expected none, or inductive:SPLIT to hide the judged nodes",
+    ),
     "no CUDA": (
         None,
         (*TRAIN, "--device", "cuda"),

@@ -46,6 +46,21 @@ def test_train_in_words(files, command):
     assert notes_only(result.err)
 
 
+def test_train_several_seeds(files, command):
+    found = command("train", *GRAPH, "--out", "runs", *SMALL, "--seeds", "2,5", "--json").json
+    assert [run["run"] for run in found["runs"]] == [os.path.join("runs", f"seed-{seed}") for seed in (2, 5)]
+    assert (
+        command("train", *GRAPH, "--out", "alone", *SMALL, "--seed", 5, "--json").json["loss"]
+        == found["runs"][1]["loss"]
+    )
+    again = command("train", *GRAPH, "--out", "runs", *SMALL, "--seeds", "2,5")
+    assert again.code == 1 and "already holds a run" in again.err
+    assert command("train", *GRAPH, "--out", "runs", *SMALL, "--seeds", "2,5", "--resume").code == 0
+    assert "expected whole numbers" in command("train", *GRAPH, "--out", "x", "--seeds", "2;5").err
+    assert "expected one of the two" in command("train", *GRAPH, "--out", "x", "--seeds", "2", "--seed", 1).err
+    assert not os.path.exists("x")
+
+
 def test_settings_come_from_preset_file_set_and_flags_in_that_order(files, command):
     Path("mine.toml").write_text('backbone = "gat"\ndim = 16\nlr = 0.5\nseed = 3\n')
     more = ("--set", "lr=0.25", "--set", "seed=4", "--set", "drop_law=bernoulli", "--set", "normalize_features=false")
@@ -83,8 +98,33 @@ def test_a_collapse_is_a_sentence_unless_told_to_go_on(files, command):
     stopped = command(*wild, "--out", "stopped")
     assert stopped.code == 1
     assert stopped.err.splitlines()[-1].startswith("error: training collapsed: the loss is nan")
-    found = command(*wild, "--out", "run", "--keep-going", "--json").json
-    assert (found["iterations"], found["loss"]) == (20, None)  # JSON has no NaN
+    passed = command(*wild, "--out", "run", "--keep-going", "--json")
+    assert (passed.json["iterations"], passed.json["loss"]) == (20, None)  # JSON has no NaN
+    assert passed.err.count("note: training goes on after a collapse: the loss is nan") == 1
+
+
+def test_a_profile(files, command):
+    plain = command("train", *GRAPH, "--out", "plain", *SMALL, "--json").json
+    result = command("train", *GRAPH, "--out", "run", *SMALL, "--profile", "--json")
+    found, trace = result.json, os.path.join("run", "trace.json")
+    assert set(found) == {*plain, "profile"} and found["loss"] == plain["loss"]
+    assert (found["profile"]["trace"], found["profile"]["iterations"]) == (trace, 2)
+    regions = found["profile"]["regions"]
+    assert len(regions) == 5 and all(set(each) == {"name", "milliseconds", "share"} for each in regions)
+    assert regions == sorted(regions, key=lambda each: -each["milliseconds"])
+    assert json.loads(Path(trace).read_text())["traceEvents"]
+    assert f"wrote {trace}" in result.err and notes_only(result.err)
+    assert Path("run/model.safetensors").read_bytes() == Path("plain/model.safetensors").read_bytes()
+
+
+def test_a_profile_in_words(files, command):
+    result = command("train", *GRAPH, "--out", "runs", *SMALL, "--seeds", "4,2", "--profile")
+    assert result.code == 0 and notes_only(result.err)
+    assert "Most expensive regions" in result.out and "ms per iteration" in result.out and "%" in result.out
+    assert list(Path().rglob("trace.json")) == [Path("runs/seed-4/trace.json")]
+    short = command("train", *GRAPH, "--out", "short", "--iterations", 1, "--profile")
+    assert short.err.splitlines()[-1] == "error: a profile needs at least 2 iterations to go: found 1"
+    assert not os.path.exists("short")
 
 
 # -- embed -----------------------------------------------------------------------------------------------------------

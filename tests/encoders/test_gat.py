@@ -20,7 +20,7 @@ def stack(layers=2, p=0.0, dim=6, heads=3):
 
 def slow_layer(layer, h, view, p):
     """Per head and node i: softmax over P(i) of LeakyReLU(a_l·W x_j + a_r·W x_i), then the weighted sum of W x_j."""
-    heads, width = layer.shape
+    heads, width = layer.to_sender.shape
     stored, n = matrix(view.pattern, view.stored), len(h)
     wide = (dropout(h, p) @ layer.weight).view(n, heads, width)
     # One mask value per entry and head, in the order of the pattern, so that both sides draw the same numbers.

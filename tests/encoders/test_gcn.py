@@ -29,7 +29,8 @@ def slow(name, encoder, view, p=0.0):
     average, h = mean_over_rows(view), view.x
     handed_on = None
     for number, layer in enumerate(encoder.convolutions, 1):
-        out = average @ (h @ layer.weight) + h @ layer.own_weight + layer.bias
+        weight, own_weight = layer.weight.chunk(2, dim=1)
+        out = average @ (h @ weight) + h @ own_weight + layer.bias
         if number == len(encoder.convolutions):
             return out
         new = dropout(torch.relu(out), p)
@@ -97,9 +98,9 @@ def test_a_residual_layer_of_zeros_is_not_there():
 def test_jknet_puts_new_features_first():
     view, encoder = asymmetric_view(), stack("jknet", dim=4)
     last = encoder.convolutions[2]
-    assert last.weight.shape == last.own_weight.shape == (8, 4)
+    assert last.weight.shape == (8, 2 * 4)
     with torch.no_grad():
-        last.weight[:4] = last.own_weight[:4] = 0
+        last.weight[:4] = 0
     before = encoder(view)
     for parameter in encoder.convolutions[1].parameters():
         torch.nn.init.uniform_(parameter)
@@ -109,7 +110,7 @@ def test_jknet_puts_new_features_first():
 def test_over_constant_features_without_own_weight_all_nodes_agree():
     view, encoder = asymmetric_view(), stack("gcn", layers=2)
     for layer in encoder.convolutions:
-        torch.nn.init.zeros_(layer.own_weight)
+        layer.weight.data[:, layer.weight.shape[1] // 2 :] = 0
     z = encoder(view.with_features(torch.ones_like(view.x)))
     assert torch.allclose(z, z[:1].expand_as(z))
 
@@ -120,10 +121,10 @@ def test_initial_weights(name):
     encoder = build_encoder(name, in_dim=300, dim=128, layers=3)
     widths = {"gcn": [300, 128, 128], "resgcn": [300, 128, 128], "jknet": [300, 128, 256]}[name]
     assert isinstance(encoder, GCNStack) and encoder.join == JOINS[name]
-    assert [tuple(layer.weight.shape) for layer in encoder.convolutions] == [(width, 128) for width in widths]
+    assert [tuple(layer.weight.shape) for layer in encoder.convolutions] == [(width, 256) for width in widths]
     for parameter in encoder.parameters():
         scaled = parameter.detach().ravel() * math.sqrt(128)
         assert scaled.abs().max() <= 1 + 1e-6
         assert scipy.stats.kstest(scaled.numpy(), scipy.stats.uniform(-1, 2).cdf).pvalue > 1e-4
-    first = encoder.convolutions[0]
-    assert not torch.equal(first.weight, first.own_weight)
+    weight, own_weight = encoder.convolutions[0].weight.chunk(2, dim=1)
+    assert not torch.equal(weight, own_weight)

@@ -10,7 +10,7 @@ import torch
 from signnap import SIGNNAP, DropEdge, Graph, make_split, rng
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, score
-from signnap.experiments.judge import judge
+from signnap.experiments.judge import embedded, judge
 from signnap.graph import row_normalized
 
 
@@ -165,3 +165,21 @@ def test_what_cannot_be_judged(labelled, models):
         judge([torch.ones(10, 4)], labelled, split="per-class:8:8")
     with pytest.raises(SignnapError, match="expected a list with the embeddings"):
         judge([], labelled, split="per-class:8:8")
+
+
+def test_embedded_rows_are_the_subjects_own(labelled, models):
+    z = torch.ones(90, 4)
+    rows = embedded([*models, z], labelled, make_split(labelled, "per-class:8:8"))
+    for model, found in zip(models, rows, strict=False):
+        assert np.array_equal(found, model.transform(labelled))
+    assert torch.equal(rows[-1], z)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dropped", [False, True])
+@pytest.mark.parametrize("split", ["per-class:8:8", "inductive:per-class:8:8"])
+def test_models_on_a_gpu_are_judged_like_any(split, dropped, labelled):
+    model = SIGNNAP(dim=8, negatives=16, iterations=20).fit(labelled, device="cuda")
+    assert all(z.device.type == "cpu" for z in embedded([model], labelled, make_split(labelled, split)))
+    result = judge([model], labelled, split=split, seeds=1, dropped=dropped)
+    assert 0 <= result["accuracy"]["mean"] <= 100

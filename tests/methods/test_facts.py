@@ -2,15 +2,16 @@
 
 import json
 import platform
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
 import signnap
-from signnap import SIGNNAP, Graph
+from signnap import SIGNNAP, Compose, DropEdge, Graph
 from signnap.errors import SignnapError
-from signnap.methods.facts import check_resumable, choose_device, peak_memory_mb, run_facts
+from signnap.methods.facts import check_resumable, choose_device, own_perturbation, peak_memory_mb, run_facts
 from signnap.methods.settings import resolve
 from signnap.train.checkpoint import RunFolder
 from signnap.train.session import Outcome
@@ -35,7 +36,7 @@ def test_peak_memory_is_the_kernel_s():
     if not status.exists():
         pytest.skip("this system keeps no record of peak memory to compare with")
     kilobytes = int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1])
-    assert peak_memory_mb() == pytest.approx(kilobytes / 1024, rel=0.05)
+    assert peak_memory_mb(torch.device("cpu")) == pytest.approx(kilobytes / 1024, rel=0.05)
 
 
 def test_devices(monkeypatch):
@@ -131,3 +132,45 @@ def test_a_model_without_its_state(stopped, small_graph):
     stopped.state.unlink()
     with pytest.raises(SignnapError, match=r"run holds a model without its training state: cannot resume$"):
         check(stopped, small_graph)
+
+
+# -- a perturbation of one's own -------------------------------------------------------------------------------------
+
+
+def clean(view, generator):
+    return view
+
+
+class Nothing:
+    def __call__(self, view, generator):
+        return view
+
+
+@pytest.mark.parametrize(
+    ("perturbation", "recorded"),
+    [
+        (DropEdge(0.25), "DropEdge(ratio=0.25, law='exact')"),
+        (clean, "<function clean>"),
+        (Nothing(), f"<{__name__}.Nothing object>"),
+        (Compose(DropEdge(0.5), clean), "Compose(DropEdge(ratio=0.5, law='exact'), <function clean>)"),
+    ],
+)
+def test_a_perturbation_of_one_s_own_is_recorded_and_must_stay(perturbation, recorded, small_graph, tmp_path):
+    assert own_perturbation(None) == {}
+    assert own_perturbation(perturbation) == {"perturbation": recorded}
+    sizes = {"dim": 8, "negatives": 16}
+    SIGNNAP(**sizes, iterations=3, perturbation=perturbation).fit(small_graph, out=tmp_path)
+    facts = RunFolder(tmp_path).read_facts()
+    assert (facts["perturbation"], facts["finished"]) == (recorded, True)
+    for other, words in ((None, "that of its settings"), (DropEdge(0.75), "DropEdge(ratio=0.75, law='exact')")):
+        sentence = f"{tmp_path} was trained with another perturbation ({recorded}, not {words}): cannot resume"
+        with pytest.raises(SignnapError, match=f"^{re.escape(sentence)}$"):
+            SIGNNAP(**sizes, iterations=5, perturbation=other).fit(small_graph, out=tmp_path, resume=True)
+    longer = SIGNNAP(**sizes, iterations=5, perturbation=perturbation).fit(small_graph, out=tmp_path, resume=True)
+    assert longer.outcome_.iteration == 5
+    assert RunFolder(tmp_path).read_facts()["perturbation"] == recorded == SIGNNAP.load(tmp_path).facts_["perturbation"]
+
+
+def test_a_perturbation_of_one_s_own_is_not_forgotten_for_the_settings_one(stopped, small_graph):
+    with pytest.raises(SignnapError, match=r"another perturbation \(that of its settings, not <function clean>\)"):
+        SIGNNAP(dim=8, negatives=16, iterations=5, perturbation=clean).fit(small_graph, out=stopped.path, resume=True)

@@ -80,11 +80,11 @@ def test_resuming_a_finished_run_changes_nothing(small_graph, tmp_path):
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_more_iterations_extend_a_run(backbone, small_graph, tmp_path):
-    SIGNNAP(backbone, **SMALL, iterations=20).fit(small_graph, out=tmp_path / "run")
-    longer = SIGNNAP(backbone, **SMALL, iterations=27).fit(small_graph, out=tmp_path / "run", resume=True)
-    whole = SIGNNAP(backbone, **SMALL, iterations=27).fit(small_graph, out=tmp_path / "whole")
+    SIGNNAP(backbone, **SMALL, iterations=50).fit(small_graph, out=tmp_path / "run")
+    longer = SIGNNAP(backbone, **SMALL, iterations=57).fit(small_graph, out=tmp_path / "run", resume=True)
+    whole = SIGNNAP(backbone, **SMALL, iterations=57).fit(small_graph, out=tmp_path / "whole")
     assert np.array_equal(longer.transform(small_graph), whole.transform(small_graph))
-    assert "iterations = 27\n" in (tmp_path / "run" / "config.toml").read_text()
+    assert "iterations = 57\n" in (tmp_path / "run" / "config.toml").read_text()
     run, whole = (
         [{**record, "seconds": 0} for record in RunFolder(tmp_path / name).read_metrics()] for name in ("run", "whole")
     )

@@ -53,6 +53,29 @@ def test_seeds(small_graph, fitted, same_weights):
     assert same_weights(model.fit(small_graph), fitted(small_graph)) and model.encoder_ is not first
 
 
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_seeds_trained_together_are_those_trained_alone(backbone, small_graph, fitted, same_weights, tmp_path):
+    model = SIGNNAP(backbone, dim=8, negatives=16, iterations=4)
+    together = model.fit_seeds(small_graph, [3, 1, 4], out=tmp_path)
+    assert [m.settings_.seed for m in together] == [3, 1, 4] and not hasattr(model, "encoder_")
+    for each in together:
+        alone = fitted(small_graph, backbone, seed=each.settings_.seed)
+        assert same_weights(each, alone) and each.outcome_.numbers == alone.outcome_.numbers
+        assert same_weights(SIGNNAP.load(tmp_path / f"seed-{each.settings_.seed}"), alone)
+
+
+def test_seeds_share_the_graph_and_its_features(small_graph, sparse_graph):
+    for graph in (small_graph, sparse_graph):
+        views = [SIGNNAP(seed=seed).task(graph).view for seed in range(2)]
+        assert views[0].x is views[1].x and views[0].pattern is views[1].pattern
+
+
+@pytest.mark.parametrize("seeds", [[], [1, 1]])
+def test_seeds_are_some_and_distinct(seeds, small_graph):
+    with pytest.raises(SignnapError, match="expected at least one, and none twice"):
+        SIGNNAP().fit_seeds(small_graph, seeds)
+
+
 def test_training_improves_the_loss(small_graph, fitted):
     start, end = fitted(small_graph, iterations=1).outcome_, fitted(small_graph, iterations=150).outcome_
     assert end.numbers["loss"] < 0.9 * start.numbers["loss"]
@@ -230,7 +253,8 @@ def test_numpy_numbers_are_numbers():
         ({"noise": "gausian:1"}, "unknown noise 'gausian', did you mean 'gaussian'?"),
         ({"noise": "gaussian:big"}, "noise is 'gaussian:big': expected a kind and a scale such as gaussian:0.01"),
         ({"drop_law": "exat"}, "unknown law of edge dropping 'exat', did you mean 'exact'?"),
-        ({"split": "halves"}, "cannot read the split 'halves': expected paper, public"),
+        ({"split": "inductive:halves"}, "cannot read the split 'inductive:halves': expected paper, public"),
+        ({"split": "random:0.5:0.2"}, "split is 'random:0.5:0.2': expected none, or inductive:SPLIT"),
     ],
 )
 def test_what_cannot_be_trained_is_one_sentence_and_leaves_no_folder(arguments, sentence, small_graph, tmp_path):

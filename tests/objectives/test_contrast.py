@@ -10,8 +10,8 @@ from torch.autograd import gradcheck
 from dense import agree, source_of
 from signnap.objectives import contrast, draw_negatives
 from signnap.objectives.contrast import score_chunks
-from signnap.objectives.infonce import softmax_rule
-from signnap.objectives.nce import binary_rule, careful_binary_rule
+from signnap.objectives.infonce import SoftmaxRule
+from signnap.objectives.nce import BinaryRule
 
 N, K, D, TAU = 11, 6, 3, 0.5
 SHARES = [1, 2, 4, 5, 0]  # 11 is a multiple of none of them
@@ -25,7 +25,8 @@ def chunk(request, monkeypatch):
 
 
 def rules():
-    return {"softmax": softmax_rule, "binary": binary_rule(0.7), "careful": careful_binary_rule(0.7)}
+    shift = torch.tensor(0.7, dtype=torch.float64)
+    return {"softmax": SoftmaxRule(), "binary": BinaryRule(shift, bounded=True), "careful": BinaryRule(shift)}
 
 
 def slow(rule, logits):
@@ -68,7 +69,7 @@ def test_finite_differences(rule, share):
 def test_more_negatives_than_nodes(share):
     z, other, bank = inputs()
     logits = gathered(z, other, bank, candidates(N, 40, share, seed=3))
-    found, _ = contrast(z, other, bank, draw_negatives(N, 40, share, source_of(3)), TAU, softmax_rule)
+    found, _ = contrast(z, other, bank, draw_negatives(N, 40, share, source_of(3)), TAU, SoftmaxRule())
     agree(found, info_nce(logits), [z, other])
 
 
@@ -78,7 +79,7 @@ def test_chunks_visit_every_anchor_once_in_order(share, chunk):
     index = candidates(N, K, share, seed=3)
     seen, combined = [], torch.empty_like(z)
     negatives = draw_negatives(N, K, share, source_of(3))
-    for anchors, scaled, values, combine in score_chunks(z.detach(), bank, negatives, 1.0):
+    for anchors, scaled, values, _, combine in score_chunks(z.detach(), bank, negatives, 1.0):
         assert torch.equal(scaled, z[anchors])
         assert torch.allclose(values, scores(z, bank, index[:, 1:], 1.0)[anchors])
         assert len(values) <= max(share or N, chunk // K)
@@ -94,7 +95,7 @@ def test_gradients_scale_with_what_comes_from_above():
     z, other, bank = inputs()
     negatives = draw_negatives(N, K, 4, source_of(3))
     grads = [
-        torch.autograd.grad(factor * contrast(z, other, bank, negatives, TAU, softmax_rule)[0], (z, other))
+        torch.autograd.grad(factor * contrast(z, other, bank, negatives, TAU, SoftmaxRule())[0], (z, other))
         for factor in (1.0, -2.5)
     ]
     assert all(torch.allclose(-2.5 * a, b) for a, b in zip(*grads, strict=True))
@@ -104,8 +105,8 @@ def test_gradients_scale_with_what_comes_from_above():
 def test_inputs_stay_as_they_are_and_need_no_gradients(share):
     given = z, other, bank = tuple(t.detach() for t in inputs())
     before = [t.clone() for t in given]
-    loss, _ = contrast(z, other, bank, draw_negatives(N, K, share, source_of(3)), TAU, softmax_rule)
+    loss, _ = contrast(z, other, bank, draw_negatives(N, K, share, source_of(3)), TAU, SoftmaxRule())
     assert not loss.requires_grad
     assert all(torch.equal(a, b) for a, b in zip(before, given, strict=True))
     strided = [t.t().contiguous().t() for t in given]
-    assert torch.allclose(contrast(*strided, draw_negatives(N, K, share, source_of(3)), TAU, softmax_rule)[0], loss)
+    assert torch.allclose(contrast(*strided, draw_negatives(N, K, share, source_of(3)), TAU, SoftmaxRule())[0], loss)

@@ -130,6 +130,15 @@ def test_a_collapse_can_be_ignored(kind, small_graph, twins):
     assert model.outcome_.iteration == settings["iterations"]
 
 
+@pytest.mark.parametrize("stop", [True, False])
+def test_one_node_is_no_collapse(stop, caplog):
+    caplog.set_level("INFO", "signnap")
+    lonely = Graph.from_edges([], [], np.ones((1, 4)), name="lonely")
+    model = SIGNNAP(**SMALL, iterations=20, dropout=0.0).fit(lonely, stop_on_collapse=stop)
+    assert model.outcome_.iteration == 20
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize("objective", ["nce", "infonce"])
 def test_a_healthy_run_is_not_stopped(objective, small_graph):
     model = SIGNNAP(**SMALL, objective=objective, iterations=320).fit(small_graph)

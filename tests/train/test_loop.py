@@ -7,7 +7,7 @@ from torch import nn
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
 from signnap.methods.settings import BACKBONES
-from signnap.train.loop import Run, Step
+from signnap.train.loop import Run, Step, lockstep
 
 
 def own_encoder():
@@ -91,6 +91,7 @@ class Recorder:
     def __init__(self):
         self.modules = nn.ParameterDict({"w": nn.Parameter(torch.tensor(1.0))})
         self.generators = {"layers": torch.Generator().manual_seed(0)}
+        self.coarse = False
         self.seen = []
 
     def step(self):
@@ -132,3 +133,29 @@ def test_a_state_of_another_shape_is_not_taken(small_graph, start, snapshot):
     state = snapshot(start(small_graph, dim=16))
     with pytest.raises(RuntimeError):
         start(small_graph).restore(state)
+
+
+def test_runs_in_lockstep_end_as_they_would_alone(small_graph, start, snapshot, same):
+    alone = [snapshot(finished(start(small_graph, seed=seed))) for seed in range(3)]
+    runs = [start(small_graph, seed=seed) for seed in range(3)]
+    seen = [[run.iteration for run, _ in steps] for steps in lockstep(runs, 6)]
+    assert seen == [[n] * 3 for n in range(1, 7)]
+    assert all(same(snapshot(run), wanted) for run, wanted in zip(runs, alone, strict=True))
+
+
+def test_runs_that_are_behind_go_first_and_runs_may_be_taken_out(small_graph, start):
+    ahead, behind, gone = (start(small_graph, seed=seed) for seed in range(3))
+    finished(ahead, 2)
+    runs, seen = [ahead, behind, gone], []
+    for steps in lockstep(runs, 4):
+        seen.append([run for run, _ in steps])
+        if behind.iteration == 3 and gone in runs:
+            runs.remove(gone)
+    assert seen == [[behind, gone]] * 2 + [[ahead, behind, gone], [ahead, behind]]
+    assert [run.iteration for run in (ahead, behind, gone)] == [4, 4, 3]
+
+
+def test_a_step_does_not_keep_its_graph(small_graph, start):
+    for step in start(small_graph).iterate(2):
+        tensors = [step.total, *step.numbers.values(), *step.outputs[:2], step.outputs[2].total]
+        assert all(not tensor.requires_grad for tensor in tensors)

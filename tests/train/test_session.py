@@ -10,7 +10,7 @@ import torch
 
 from signnap.train.checkpoint import RunFolder
 from signnap.train.health import Collapsed, Health
-from signnap.train.session import Interrupted, Schedule, train
+from signnap.train.session import Interrupted, Schedule, Trainee, train
 
 
 @pytest.fixture
@@ -22,7 +22,9 @@ def folder(tmp_path):
 
 def session(run, iterations, health=None, **options):
     schedule = Schedule(iterations, log_every=4, save_every=options.pop("save_every", 1e9))
-    return train(run, schedule, health or Health(), model=run.task.encoder, **options)
+    trainee = Trainee(run, health or Health(), run.task.encoder, options.pop("folder", None))
+    (outcome,) = train([trainee], schedule, **options)
+    return outcome
 
 
 def logged(folder):
@@ -48,7 +50,7 @@ def test_the_first_every_nth_and_the_last_iteration_are_logged(small_graph, star
 def test_logging_changes_nothing(small_graph, start, folder, snapshot, same):
     kept, silent = start(small_graph), start(small_graph)
     session(kept, 10, folder=folder, save_every=0)
-    train(silent, Schedule(10, log_every=100), Health(), model=silent.task.encoder)
+    train([Trainee(silent, Health(), silent.task.encoder)], Schedule(10, log_every=100))
     assert same(snapshot(kept), snapshot(silent))
 
 
@@ -162,3 +164,53 @@ def test_a_resumed_run_remembers_how_long_it_has_been_at_chance(stuck, small_gra
     run.iteration = 4
     with pytest.raises(Collapsed, match="still at chance") if stuck else nullcontext():
         assert session(run, 8, Health(chance, patience={0.001: 6}), folder=folder).iteration == 8
+
+
+def test_trainees_share_a_session_and_have_folders_of_their_own(small_graph, start, tmp_path, snapshot, same):
+    runs = [start(small_graph, seed=seed) for seed in range(2)]
+    folders = [RunFolder(tmp_path / str(seed)) for seed in range(2)]
+    for folder in folders:
+        folder.path.mkdir()
+    trainees = [Trainee(run, Health(), run.task.encoder, folder) for run, folder in zip(runs, folders, strict=True)]
+    outcomes = train(trainees, Schedule(6, log_every=4))
+    for seed, (folder, outcome) in enumerate(zip(folders, outcomes, strict=True)):
+        alone = start(small_graph, seed=seed)
+        numbers = session(alone, 6).numbers
+        assert outcome.numbers == numbers and outcome.iteration == 6
+        assert same(folder.load_state(), snapshot(alone)) and logged(folder) == [1, 4, 6]
+
+
+def test_a_collapse_that_is_passed_is_noted_once(small_graph, start, caplog):
+    caplog.set_level("INFO", "signnap")
+    run = start(small_graph, lr=1e20)
+    assert session(run, 20, stop_on_collapse=False).iteration == 20
+    (note,) = caplog.messages
+    assert note.startswith("training goes on after a collapse: the loss is nan")
+    caplog.clear()
+    session(start(small_graph), 20, stop_on_collapse=False)
+    assert caplog.messages == []
+
+
+def test_a_run_that_nobody_watches_goes_on(small_graph, start, folder, caplog):
+    caplog.set_level("INFO", "signnap")
+    run = start(small_graph, lr=1e20)
+    for until in (20, 24):  # the second reads the first one's history
+        (outcome,) = train([Trainee(run, None, run.task.encoder, folder)], Schedule(until, log_every=4))
+        assert outcome.iteration == until
+    assert caplog.messages == []
+
+
+class Ill(Health):
+    def check(self, iteration, numbers):
+        return "it is ill" if iteration == 4 else None
+
+
+def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, same):
+    ill, well = start(small_graph), start(small_graph, seed=1)
+    trainees = [Trainee(ill, Ill(), ill.task.encoder), Trainee(well, Health(), well.task.encoder)]
+    with pytest.raises(Collapsed, match="it is ill"):
+        train(trainees, Schedule(10, log_every=4))
+    assert (ill.iteration, well.iteration) == (4, 10)
+    alone = start(small_graph, seed=1)
+    session(alone, 10)
+    assert same(snapshot(well), snapshot(alone))

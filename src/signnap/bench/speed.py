@@ -14,11 +14,19 @@ from ..data import load_graph
 from ..graph import Graph
 from ..methods.signnap import SIGNNAP
 from ..train.loop import Run
+from .floor import step_operations
+from .rates import matmul_rate
 from .twins import DenseGraceStep, PerAnchorStep, scatter_propagation
 
 
 def measure_speed() -> dict[str, Any]:
-    """Time a training step on amazon_photo and a propagation on facebook against their twins."""
+    """Time a training step on amazon_photo and a propagation on facebook against their twins.
+
+    ``matmul_fraction`` is the share of the machine's rate, measured here in a large float32 matrix product, that the
+    step reaches: (operations of the step's products) / (seconds of the step) / (operations per second). It counts the
+    products of features and layers, over edges, and with negatives, forwards and backwards, by the formula in
+    ``step_operations``: on this graph, whose features are dense, 8·N·F·d + 24·N·d² + 16·E·d + 8·N·(K+1)·d.
+    """
     photo, facebook = load_graph("amazon_photo"), load_graph("facebook")
     step = training_step(photo)
     view = facebook.view(edge_value=2.0, loop_value=3.0)
@@ -35,9 +43,14 @@ def measure_speed() -> dict[str, Any]:
         "step_vs_per_anchor": (step, PerAnchorStep(photo), 3, "amazon_photo, one training step"),
     }
     times = {name: _side_by_side(ours, twin, rounds) for name, (ours, twin, rounds, _) in pairs.items()}
+    work = step_operations(photo, SIGNNAP().settings_for(photo.name))
+    operations, rate = sum(part.operations for part in work.values()), matmul_rate(torch.device("cpu"))
     return {
         "ratios": {name: twin / ours for name, (ours, twin) in times.items()},
         "milliseconds": {name: {"ours": 1e3 * ours, "twin": 1e3 * twin} for name, (ours, twin) in times.items()},
+        "matmul_fraction": operations / times["step_vs_per_anchor"][0] / rate,
+        "step_operations": operations,
+        "matmul_operations_per_second": rate,
         "measured_on": {name: what for name, (_, _, _, what) in pairs.items()},
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,

@@ -28,43 +28,63 @@ class PlainGCN(nn.Module):
 
 
 class PerAnchorStep:
-    """SIGNNAP as first written down: gather an N×(K+1)×d tensor of bank rows per view, leave the rest to autograd."""
+    """SIGNNAP as first written down: gather an N×(K+1)×d tensor of bank rows per view, leave the rest to autograd.
 
-    def __init__(self, graph: Graph, dim: int = 128, negatives: int = 1024, temperature: float = 0.1) -> None:
+    With ``shared`` all anchors have the same K negatives, and their scores are one matrix product. It works where
+    the graph is, and draws its numbers there.
+    """
+
+    def __init__(
+        self, graph: Graph, dim: int = 128, negatives: int = 1024, temperature: float = 0.1, shared: bool = False
+    ) -> None:
         self.x, self.negatives, self.temperature = as_dense(graph.view().x), negatives, temperature
+        self.device, self.shared = self.x.device, shared
         self.entries = graph.pattern.edge_index(loops=True)
-        self.encoder = PlainGCN(graph.num_features, dim)
+        self.encoder = PlainGCN(graph.num_features, dim).to(self.device)
         self.optimizer = torch.optim.Adam(self.encoder.parameters(), lr=1e-3)
-        self.banks = [normalize(torch.randn(graph.num_nodes, dim)) for _ in range(2)]
+        self.banks = [normalize(torch.randn(graph.num_nodes, dim, device=self.device)) for _ in range(2)]
         self.constants: list[float | None] = [None, None]
 
     def _dropped(self) -> Tensor:
         """Keep 70 % of the entries, add the identity, divide rows by their sums (spec §2.1 and §2.2)."""
-        n = len(self.x)
-        kept = self.entries[:, torch.randperm(self.entries.shape[1])[: int(0.7 * self.entries.shape[1])]]
-        pairs = torch.cat([kept, torch.arange(n).expand(2, n)], dim=1)
-        adjacency = torch.sparse_coo_tensor(pairs, torch.ones(pairs.shape[1]), (n, n)).coalesce()
+        n, count = len(self.x), self.entries.shape[1]
+        kept = self.entries[:, torch.randperm(count, device=self.device)[: int(0.7 * count)]]
+        pairs = torch.cat([kept, torch.arange(n, device=self.device).expand(2, n)], dim=1)
+        ones = torch.ones(pairs.shape[1], device=self.device)
+        adjacency = torch.sparse_coo_tensor(pairs, ones, (n, n)).coalesce()
         index, values = adjacency.indices(), adjacency.values()
-        sums = torch.zeros(n).index_add(0, index[0], values)
+        sums = torch.zeros(n, device=self.device).index_add(0, index[0], values)
         return torch.sparse_coo_tensor(index, values / sums[index[0]], (n, n), is_coalesced=True)
 
-    def __call__(self) -> float:
+    def __call__(self) -> Tensor:
         z = [self.encoder(self.x, self._dropped()) for _ in range(2)]
-        n = len(z[0])
-        index = torch.randint(n, (n, self.negatives + 1))
-        index[:, 0] = torch.arange(n)
+        index = self._drawn(len(z[0]))
         loss = self._loss(0, z[0], self.banks[1], index) + self._loss(1, z[1], self.banks[0], index)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
         for bank, fresh in zip(self.banks, z, strict=True):
             bank.copy_(normalize(0.5 * bank + 0.5 * fresh.detach()))
-        return float(loss.detach())
+        return loss.detach()
+
+    def _drawn(self, n: int) -> Tensor:
+        """Negatives: K that all anchors share, or K for each, in the columns after its positive."""
+        if self.shared:
+            return torch.randint(n, (self.negatives,), device=self.device)
+        index = torch.randint(n, (n, self.negatives + 1), device=self.device)
+        index[:, 0] = torch.arange(n, device=self.device)
+        return index
+
+    def _products(self, z: Tensor, bank: Tensor, index: Tensor) -> Tensor:
+        """(N, K+1) products of embeddings with bank rows, each anchor's own first."""
+        if self.shared:
+            return torch.cat([(z * bank).sum(dim=1, keepdim=True), z @ bank[index].t()], dim=1)
+        rows = bank.index_select(0, index.view(-1)).view(len(z), self.negatives + 1, -1)
+        return torch.bmm(rows, z.unsqueeze(2)).squeeze(2)
 
     def _loss(self, number: int, z: Tensor, bank: Tensor, index: Tensor) -> Tensor:
         n, k = len(z), self.negatives
-        rows = bank.index_select(0, index.view(-1)).view(n, k + 1, -1)
-        scores = torch.exp(torch.bmm(rows, z.unsqueeze(2)).squeeze(2) / self.temperature)
+        scores = torch.exp(self._products(z, bank, index) / self.temperature)
         constant = self.constants[number] = self.constants[number] or float(scores.detach().mean()) * n
         p, c, eps = scores / constant, k / n, 1e-12
         positive = torch.log(p[:, 0] / (p[:, 0] + c + eps) + eps)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import SignnapError
 from .options import Device, Endpoints, FeatureColumns, GraphArgument, IdColumn, Json, LabelColumn, Nodes, open_graph
 from .output import emit, say
+
+if TYPE_CHECKING:
+    from ..methods.signnap import SIGNNAP
 
 
 def train(
@@ -35,11 +40,18 @@ def train(
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay.")] = None,
     split: Annotated[str | None, typer.Option(help="none, or inductive:SPLIT to hide the judged nodes.")] = None,
     seed: Annotated[int | None, typer.Option(help="Encoder seed.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Several encoder seeds at once: run folders OUT/seed-A, ...")
+    ] = None,
+    precision: Annotated[str | None, typer.Option(help="Of a GPU's score products: float32, tf32 or bf16.")] = None,
     more: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "paper",
     config: Annotated[Path | None, typer.Option(help="TOML file of settings, over the preset.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Train on after a collapse.")] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Tell where the time goes, and write trace.json to the run folder.")
+    ] = False,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
@@ -48,6 +60,7 @@ def train(
         "method": method, "backbone": backbone, "objective": objective, "iterations": iterations, "dim": dim,
         "layers": layers, "drop_edge": drop_edge, "noise": noise, "negatives": negatives, "temperature": temperature,
         "lr": lr, "weight_decay": weight_decay, "split": split, "seed": seed,
+        "precision": precision,
     }  # fmt: skip
     changes = _changes(config, flags, more or [])
     _check(changes, preset, config)
@@ -57,15 +70,46 @@ def train(
 
     model = SIGNNAP(preset=preset, **changes)
     total = model.settings_for(loaded.name).iterations
+    wanted = None if seeds is None else _seeds(seeds, changes)
+    if profile:
+        os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # torch's profiler would write its own log to stderr
     with progress(total) as report:
-        model.fit(loaded, out=out, resume=resume, device=device, report=report, stop_on_collapse=not keep_going)
+        options: dict[str, Any] = {"out": out, "resume": resume, "device": device, "report": report}
+        options |= {"stop_on_collapse": not keep_going, "profile": profile}
+        models = [model.fit(loaded, **options)] if wanted is None else model.fit_seeds(loaded, wanted, **options)
+    folders = [out if wanted is None else out / f"seed-{fitted.settings_.seed}" for fitted in models]
+    _show([_result(*pair) for pair in zip(models, folders, strict=True)], wanted is not None, models[0], as_json)
+
+
+def _show(results: list[dict[str, Any]], several: bool, first: SIGNNAP, as_json: bool) -> None:
+    """Print what came out, and the five most expensive regions if a profile was wanted."""
+    found: dict[str, Any] = {"runs": results} if several else results[0]
+    tables: list[Any] = [(f"Run {r['run']}", ("what", "value"), [(k, _short(r[k])) for k in r]) for r in results]
+    if (profile := first.outcome_.profile) is not None:
+        worst = profile.regions[:5]
+        rows = [(region.name, f"{region.milliseconds:.2f}", f"{region.share:.1%}") for region in worst]
+        tables.append(("Most expensive regions", ("region", "ms per iteration", "share"), rows))
+        found = found | {"profile": asdict(profile) | {"trace": str(profile.trace), "regions": [*map(asdict, worst)]}}
+        say(f"wrote {profile.trace}: chrome://tracing and Perfetto show it")
+    emit(found, as_json, *tables)
+
+
+def _result(model: SIGNNAP, out: Path) -> dict[str, Any]:
     facts = model.facts_
-    result = {
+    return {
         "run": str(out), "graph": facts["graph"], "iterations": facts["iterations"], "loss": facts.get("loss"),
         "mutual_information_bound": facts.get("mutual_information_bound"), "seconds": facts["seconds"],
         "peak_memory_mb": facts["peak_memory_mb"], "device": facts["device"],
     }  # fmt: skip
-    emit(result, as_json, (f"Run {out}", ("what", "value"), [(key, _short(value)) for key, value in result.items()]))
+
+
+def _seeds(text: str, changes: dict[str, Any]) -> list[int]:
+    if "seed" in changes:
+        raise SignnapError("--seeds was given beside a seed: expected one of the two")
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise SignnapError(f"--seeds is {text!r}: expected whole numbers with commas between them") from None
 
 
 def _changes(config: Path | None, flags: dict[str, Any], more: list[str]) -> dict[str, Any]:

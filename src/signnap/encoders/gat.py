@@ -6,11 +6,11 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import elu, leaky_relu
+from torch.nn.functional import elu
 
 from ..contracts import Encoder
 from ..errors import SignnapError
-from ..graph import View, drop_features, dropout, multiply, row_softmax, spmm
+from ..graph import View, attention, drop_features, dropout, multiply, spmm
 
 
 class GATLayer(nn.Module):
@@ -22,7 +22,6 @@ class GATLayer(nn.Module):
     def __init__(self, in_dim: int, heads: int, head_dim: int, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
-        self.shape = (heads, head_dim)
         self.weight = nn.Parameter(nn.init.xavier_normal_(torch.empty(in_dim, heads * head_dim), gain=math.sqrt(2)))
         # The authors' attention vectors have shape (1, heads, head_dim), whose Xavier fans are heads·dim and dim.
         spread = math.sqrt(2) * math.sqrt(2 / (heads * head_dim + head_dim))
@@ -31,14 +30,14 @@ class GATLayer(nn.Module):
 
     def forward(self, product: Tensor, view: View) -> Tensor:
         """Attend, given ``H @ weight``; the result is (N, heads·head_dim)."""
-        pattern = view.pattern
-        h = product.view(-1, *self.shape)
-        sender = (h * self.to_sender).sum(-1).index_select(0, pattern.indices)
-        receiver = (h * self.to_receiver).sum(-1).index_select(0, pattern.rows)
-        attention = row_softmax(pattern, leaky_relu(sender + receiver, 0.2), view.incoming)
-        attention = dropout(attention, self.dropout, self.training)
-        by_head = zip(attention.unbind(1), h.unbind(1), strict=True)
-        return torch.cat([spmm(pattern, weights.contiguous(), values) for weights, values in by_head], dim=1)
+        sender, receiver = (product @ self._directions()).chunk(2, dim=1)
+        weights = attention(view.pattern, sender, receiver, view.incoming, slope=0.2)
+        return spmm(view.pattern, dropout(weights, self.dropout, self.training), product)
+
+    def _directions(self) -> Tensor:
+        """Both attention vectors of every head, each in its own column: (heads·head_dim, 2·heads)."""
+        apart = torch.eye(len(self.to_sender), dtype=self.weight.dtype, device=self.weight.device)[:, None, :]
+        return torch.cat([(v[:, :, None] * apart).flatten(0, 1) for v in (self.to_sender, self.to_receiver)], dim=1)
 
 
 class GATStack(Encoder):

@@ -9,29 +9,26 @@ import torch
 from torch import Tensor, nn
 
 from ..contracts import Encoder
-from ..graph import Features, View, dropout, multiply
+from ..graph import View, convolve, dropout, multiply
 
 
 class GraphConvolution(nn.Module):
     """GC(H) = Â(H W) + H W_self + b, all three drawn from U(±1/√out).
 
-    Â does not depend on the weights, so H W may be computed once for several views (``products``).
+    W and W_self lie side by side in one ``weight``, so that H is read once for both, forwards and backwards.
     """
 
     def __init__(self, in_dim: int, out_dim: int) -> None:
         super().__init__()
         bound = 1 / math.sqrt(out_dim)
-        self.weight = nn.Parameter(torch.empty(in_dim, out_dim).uniform_(-bound, bound))
-        self.own_weight = nn.Parameter(torch.empty(in_dim, out_dim).uniform_(-bound, bound))
+        self.weight = nn.Parameter(torch.empty(in_dim, 2 * out_dim).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(out_dim).uniform_(-bound, bound))
 
-    def products(self, h: Features) -> tuple[Tensor, Tensor]:
-        """H W and H W_self + b: the part of the layer that no perturbation of edges touches."""
-        return multiply(h, self.weight), multiply(h, self.own_weight).add_(self.bias)
-
-    def propagate(self, products: tuple[Tensor, Tensor], view: View) -> Tensor:
-        """Finish the layer on one view."""
-        return view.random_walk(*products)
+    def forward(self, products: Tensor, views: Sequence[View]) -> Tensor:
+        """Finish the layer, given ``H @ weight`` of each view, or one that all share: (views, N, out)."""
+        operators = [view.random_walk for view in views]
+        values, transposed = [o.values for o in operators], [o.transposed for o in operators]
+        return convolve(views[0].pattern, products, self.bias, values, transposed)
 
 
 class GCNStack(Encoder):
@@ -52,23 +49,22 @@ class GCNStack(Encoder):
         return self.encode([view])[0]
 
     def encode(self, views: Sequence[View]) -> list[Tensor]:
-        """Views with the same features share the first product, usually the most expensive one."""
-        features = {id(view.x): view.x for view in views}
-        products = {key: self.convolutions[0].products(x) for key, x in features.items()}
-        return [self._from_first(products[id(view.x)], view) for view in views]
-
-    def _from_first(self, products: tuple[Tensor, Tensor], view: View) -> Tensor:
+        """All views together: one product per layer, and a single one where views share the features."""
         first, *rest = self.convolutions
-        h = first.propagate(products, view)
+        if all(view.x is views[0].x for view in views):
+            products = multiply(views[0].x, first.weight)[None]
+        else:
+            products = torch.stack([multiply(view.x, first.weight) for view in views])
+        h = first(products, views)
         handed_on = None
         for convolution in rest:
             handed_on = self._joined(dropout(h, self.dropout, self.training, rectify=True), handed_on)
-            h = convolution.propagate(convolution.products(handed_on), view)
-        return h
+            h = convolution(handed_on @ convolution.weight, views)
+        return list(h.unbind())
 
     def _joined(self, h: Tensor, before: Tensor | None) -> Tensor:
         if before is None:
             return h
         if self.join == "residual":
             return h + before
-        return torch.cat([h, before], dim=1) if self.join == "dense" else h
+        return torch.cat([h, before], dim=-1) if self.join == "dense" else h

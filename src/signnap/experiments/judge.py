@@ -39,11 +39,11 @@ def judge(
     nodes = (graph.y, parts.train, parts.val, parts.test)
     models = [subject for subject in subjects if isinstance(subject, SIGNNAP)]
     resample = [_redrawn(model, graph, parts) for model in models] if dropped else None
-    main = score([_embedded(subject, graph, parts) for subject in subjects], *nodes, resample=resample, **options)
+    main = score(embedded(subjects, graph, parts), *nodes, resample=resample, **options)
     untrained = [_blank(subject, number).untrained(graph) for number, subject in enumerate(subjects)]
     baselines = {
         "raw features": score([row_normalized(graph.x)], *nodes, **options),
-        "untrained encoder": score([_embedded(model, graph, parts) for model in untrained], *nodes, **options),
+        "untrained encoder": score(embedded(untrained, graph, parts), *nodes, **options),
     }
     return {
         "graph": graph.name,
@@ -71,24 +71,31 @@ def _blank(subject: SIGNNAP | Tensor, number: int) -> SIGNNAP:
     return subject if isinstance(subject, SIGNNAP) else SIGNNAP(dim=subject.shape[1], seed=number)
 
 
-def _embedded(subject: SIGNNAP | Tensor, graph: Graph, parts: Split) -> Tensor:
-    """Rows for the probe. In the inductive setting training rows come from the training subgraph (spec §1)."""
-    if isinstance(subject, Tensor):
-        return subject
-    z = subject.embed_view(subject.view(graph))
-    if parts.inductive:
-        z[parts.train] = subject.embed_view(subject.view(parts.training_graph(graph)))
-    return z
+def embedded(subjects: Sequence[SIGNNAP | Tensor], graph: Graph, parts: Split) -> list[Tensor]:
+    """Rows for the probe, on the CPU with the labels, whichever device embeds.
+
+    In the inductive setting training rows come from the training subgraph (spec §1).
+    """
+    seen = parts.training_graph(graph) if parts.inductive else None
+
+    def rows(model: SIGNNAP) -> Tensor:
+        z = model.embed_view(model.view(graph)).cpu()
+        if seen is not None:
+            z[parts.train] = model.embed_view(model.view(seen)).cpu()
+        return z
+
+    return [subject.cpu() if isinstance(subject, Tensor) else rows(subject) for subject in subjects]
 
 
 def _redrawn(model: SIGNNAP, graph: Graph, parts: Split) -> Callable[[], Tensor]:
     """Fresh embeddings of a freshly dropped graph at every call."""
     seen = parts.training_graph(graph)
-    view, source = model.view(seen), rng.generator(model.settings_.seed, "probe views")
+    view = model.view(seen)
+    source = rng.generator(model.settings_.seed, "probe views", view.stored.device)
     drop = DropEdge(model.settings_.drop_edge, model.settings_.drop_law)
 
     def draw() -> Tensor:
-        z = model.embed_view(drop(view, source))
+        z = model.embed_view(drop(view, source)).cpu()
         if not parts.inductive:
             return z
         whole = torch.zeros(graph.num_nodes, z.shape[1])

@@ -17,11 +17,16 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from .kernels import csr, dropout
+from ..gpu import usable
+from ..gpu.pieces import Pieces, cut_rows
+from .dropout import dropout
+from .kernels import csr
 
 #: Above this share of non-zeros a dense product is faster (measured: equal at about 0.25).
 DENSE_ABOVE = 0.25
 _CHUNK_ELEMENTS = 1 << 23
+#: Entries at most that one program of a GPU multiplies.
+_PIECE = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +38,7 @@ class SparseFeatures:
     values: Tensor
     shape: tuple[int, int]
     transposed: tuple[Tensor, Tensor, Tensor]  # indptr, indices, and the order that permutes the values
+    pieces: tuple[Pieces, Pieces] | None = None  # of both, where a GPU multiplies
 
     @staticmethod
     def from_scipy(matrix: Any) -> SparseFeatures:
@@ -50,6 +56,11 @@ class SparseFeatures:
             shape=tuple(matrix.shape),
             transposed=(int32(flipped.indptr), int32(flipped.indices), int32(flipped.data)),
         )
+
+    @property
+    def density(self) -> float:
+        """The share of numbers that are stored."""
+        return self.values.numel() / max(1, self.shape[0] * self.shape[1])
 
     def to_scipy(self) -> sp.csr_matrix:
         arrays = (self.values.cpu().numpy(), self.indices.cpu().numpy(), self.indptr.cpu().numpy())
@@ -70,16 +81,29 @@ class SparseFeatures:
         if self.values.device == torch.device(device):
             return self
         moved = (self.indptr.to(device), self.indices.to(device), self.values.to(device), self.shape)
-        return SparseFeatures(*moved, tuple(t.to(device) for t in self.transposed))
+        flipped = tuple(t.to(device) for t in self.transposed)
+        pieces = (cut_rows(moved[0], _PIECE), cut_rows(flipped[0], _PIECE)) if moved[0].is_cuda else None
+        return SparseFeatures(*moved, flipped, pieces)
 
-    @cached_property
-    def _matrix(self) -> Tensor:
-        return csr(self.indptr, self.indices, self.values, self.shape)
+    def times(self, dense: Tensor) -> Tensor:
+        """The product with a dense matrix (no gradients)."""
+        return self._product(self.indptr, self.indices, self.values, dense, 0)
+
+    def transposed_times(self, dense: Tensor) -> Tensor:
+        """The product of the transpose with a dense matrix (no gradients)."""
+        return self._product(*self.transposed[:2], self._flipped, dense, 1)
+
+    def _product(self, indptr: Tensor, indices: Tensor, values: Tensor, dense: Tensor, side: int) -> Tensor:
+        if self.pieces is not None and usable(values, dense):
+            from ..gpu.propagate import spmm
+
+            return spmm(indptr, indices, values, dense, pieces=self.pieces[side])
+        return torch.sparse.mm(csr(indptr, indices, values, (len(indptr) - 1, len(dense))), dense)
 
     @cached_property
     def _flipped(self) -> Tensor:
-        indptr, indices, order = self.transposed
-        return csr(indptr, indices, self.values.index_select(0, order), (self.shape[1], self.shape[0]))
+        """The values in the order of the transpose."""
+        return self.values.index_select(0, self.transposed[2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +143,11 @@ class _SparseMultiply(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, weight: Tensor, x: SparseFeatures) -> Tensor:
         ctx.x = x
-        return torch.sparse.mm(x._matrix, weight)
+        return x.times(weight)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        return torch.sparse.mm(ctx.x._flipped, grads[0].contiguous()), None
+        return ctx.x.transposed_times(grads[0].contiguous()), None
 
 
 class _StreamedMultiply(torch.autograd.Function):

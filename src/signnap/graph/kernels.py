@@ -1,8 +1,8 @@
 """Sparse products over a fixed pattern: what message passing costs nothing less than.
 
-Every kernel is one or two calls into torch's CSR routines (MKL on a CPU, cuSPARSE on a GPU), which measured
-about twenty times faster on two cores than gathering and scattering messages. The slow twins that state what
-each one computes are in ``tests/graph/test_kernels.py``.
+On a CPU every kernel is one or two calls into torch's CSR routines, which measured about twenty times faster on
+two cores than gathering and scattering messages; on a GPU with Triton it is one of the kernels of ``gpu``. The
+slow twins that state what each one computes are in ``tests/graph/test_kernels.py``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..gpu import usable
 from .pattern import Pattern
 
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
@@ -24,47 +25,111 @@ def csr(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int])
     return torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
 
 
-def _multiply(pattern: Pattern, values: Tensor, dense: Tensor, plus: Tensor | None = None) -> Tensor:
-    n = pattern.num_nodes
-    matrix = csr(pattern.indptr, pattern.indices, values, (n, n))
-    if plus is not None:
-        return torch.addmm(plus, matrix, dense)
+def _multiply(
+    pattern: Pattern,
+    values: Tensor,
+    dense: Tensor,
+    out: Tensor | None = None,
+    *,
+    add: bool = False,
+    transpose: bool = False,
+) -> Tensor:
+    """Write the product into ``out``, or add it to what is there; rows of both may lie apart.
+
+    With (E, H) values there are H matrices, one for each of H equal blocks of columns.
+    """
+    if out is None:
+        out = dense.new_empty(pattern.num_nodes, dense.shape[1])
+    if usable(values, dense):
+        from ..gpu.propagate import spmm
+
+        options = {"order": pattern.mirror if transpose else None, "pieces": pattern.pieces}
+        return spmm(pattern.indptr, pattern.indices, values, dense, out if add else None, out, **options)
+    values = mirrored(pattern, values) if transpose else values
+    if values.dim() == 2:
+        blocks = zip(values.t().contiguous(), *(t.chunk(values.shape[1], dim=1) for t in (dense, out)), strict=True)
+        for head, columns, into in blocks:
+            _multiply(pattern, head, columns, into, add=add)
+        return out
     # With beta 0 the result is only written; torch.sparse.mm would first fill it with zeros and then copy those.
-    out = dense.new_empty(n, dense.shape[1])
-    return torch.addmm(out, matrix, dense, beta=0, out=out)
+    matrix = csr(pattern.indptr, pattern.indices, values, (pattern.num_nodes,) * 2)
+    return torch.addmm(out, matrix, dense, beta=int(add), out=out)
 
 
 class _SpMM(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, values: Tensor, transposed: Tensor, dense: Tensor, plus: Tensor | None, pattern: Pattern
-    ) -> Tensor:
-        ctx.pattern = pattern
-        ctx.save_for_backward(transposed, dense if ctx.needs_input_grad[0] else None)
-        return _multiply(pattern, values, dense, plus)
+    def forward(ctx: Any, values: Tensor, transposed: Tensor | None, dense: Tensor, pattern: Pattern) -> Tensor:
+        ctx.pattern, ctx.given = pattern, transposed is not None
+        ctx.save_for_backward(values if transposed is None else transposed, dense if ctx.needs_input_grad[0] else None)
+        return _multiply(pattern, values, dense)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grad = grads[0].contiguous()
-        transposed, dense = ctx.saved_tensors
+        values, dense = ctx.saved_tensors
         for_values = for_dense = None
         if ctx.needs_input_grad[0]:
-            for_values = sddmm(ctx.pattern, grad, dense)
+            for_values = sddmm(ctx.pattern, grad, dense, values[0].numel()).view_as(values)
         if ctx.needs_input_grad[2]:
-            for_dense = _multiply(ctx.pattern, transposed, grad)
-        return for_values, None, for_dense, grad if ctx.needs_input_grad[3] else None, None
+            for_dense = _multiply(ctx.pattern, values, grad, transpose=not ctx.given)
+        return for_values, None, for_dense, None
 
 
-def spmm(
-    pattern: Pattern, values: Tensor, dense: Tensor, plus: Tensor | None = None, transposed: Tensor | None = None
-) -> Tensor:
-    """out[i] = Σ_j values[ij] · dense[j] + plus[i], differentiable in all three.
+def spmm(pattern: Pattern, values: Tensor, dense: Tensor, transposed: Tensor | None = None) -> Tensor:
+    """out[i] = Σ_j values[ij] · dense[j], differentiable in both.
 
-    ``transposed`` are the values in mirrored order; pass them when several products share one matrix.
+    With (E, H) values, each head multiplies its own block of columns of ``dense``. ``transposed`` are the values in
+    mirrored order; pass them when several products share one matrix.
     """
-    if transposed is None:
-        transposed = mirrored(pattern, values.detach())
-    return _SpMM.apply(values, transposed, dense, plus, pattern)
+    return _SpMM.apply(values, transposed, dense, pattern)
+
+
+def _multiply_and_add(pattern: Pattern, values: Tensor, left: Tensor, right: Tensor, bias: Tensor, out: Tensor) -> None:
+    """Write the product with the left matrix, plus the right one, plus a bias for every column."""
+    if usable(values, left):
+        from ..gpu.propagate import spmm
+
+        spmm(pattern.indptr, pattern.indices, values, left, right, out, bias=bias, pieces=pattern.pieces)
+    else:
+        torch.add(right, bias, out=out)
+        _multiply(pattern, values, left, out, add=True)
+
+
+class _Convolve(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, products: Tensor, bias: Tensor, pattern: Pattern, values: list[Tensor], transposed: list[Tensor]
+    ) -> Tensor:
+        ctx.pattern, ctx.transposed, ctx.shape = pattern, transposed, products.shape
+        half = products.shape[-1] // 2
+        out = products.new_empty(len(values), pattern.num_nodes, half)
+        for into, of_view, own in zip(out, products.expand(len(values), -1, -1), values, strict=True):
+            _multiply_and_add(pattern, own, of_view[:, :half], of_view[:, half:], bias, into)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        grad = grads[0].contiguous()
+        result = grad.new_empty(ctx.shape)
+        half = grad.shape[-1]
+        shared = len(result) < len(grad)
+        torch.sum(grad, dim=0, keepdim=True, out=result[..., half:]) if shared else result[..., half:].copy_(grad)
+        for number, (of_view, values) in enumerate(zip(grad, ctx.transposed, strict=True)):
+            into = result[0 if shared else number]
+            _multiply(ctx.pattern, values, of_view, into[:, :half], add=shared and number > 0)
+        rows = grad.view(-1, half)
+        return result, (rows.new_ones(1, len(rows)) @ rows)[0], None, None, None  # faster than a sum, on a GPU by far
+
+
+def convolve(
+    pattern: Pattern, products: Tensor, bias: Tensor, values: list[Tensor], transposed: list[Tensor]
+) -> Tensor:
+    """For several views at once: out[v, i] = Σ_j values[v][ij] · left[v, j] + right[v, i] + bias.
+
+    ``products`` is [left | right] (views, N, 2d), or (1, N, 2d) where all views share it. Entry values are
+    constants; gradients come back in the layout of ``products``, so that both halves take part in one product.
+    """
+    return _Convolve.apply(products, bias, pattern, values, transposed)
 
 
 def mirrored(pattern: Pattern, values: Tensor) -> Tensor:
@@ -72,11 +137,24 @@ def mirrored(pattern: Pattern, values: Tensor) -> Tensor:
     return values.index_select(0, pattern.mirror)
 
 
-def sddmm(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
-    """out[ij] = left[i] · right[j] for every entry (not differentiable: it is itself a gradient)."""
-    n = pattern.num_nodes
-    empty = csr(pattern.indptr, pattern.indices, left.new_zeros(pattern.num_entries), (n, n))
-    return torch.sparse.sampled_addmm(empty, left.detach().contiguous(), right.detach().t()).values()
+def sddmm(pattern: Pattern, left: Tensor, right: Tensor, heads: int = 1) -> Tensor:
+    """out[ij] = left[i] · right[j] for every entry, of each block of columns if there are several heads.
+
+    Not differentiable: it is itself a gradient.
+    """
+    left, right = left.detach(), right.detach()
+    if usable(left, right):
+        from ..gpu.propagate import sddmm
+
+        return sddmm(pattern.indptr, pattern.indices, left, right, heads, pieces=pattern.pieces)
+    blocks = zip(left.chunk(heads, dim=1), right.chunk(heads, dim=1), strict=True)
+    found = [_sampled_product(pattern, a.contiguous(), b) for a, b in blocks]
+    return found[0] if heads == 1 else torch.stack(found, dim=1)
+
+
+def _sampled_product(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+    empty = csr(pattern.indptr, pattern.indices, left.new_zeros(pattern.num_entries), (pattern.num_nodes,) * 2)
+    return torch.sparse.sampled_addmm(empty, left, right.t()).values()
 
 
 def row_sums(pattern: Pattern, values: Tensor) -> Tensor:
@@ -84,66 +162,3 @@ def row_sums(pattern: Pattern, values: Tensor) -> Tensor:
     if values.dim() == 1:
         return _multiply(pattern, values, values.new_ones(pattern.num_nodes, 1)).squeeze(1)
     return torch.segment_reduce(values, "sum", offsets=pattern.offsets, axis=0)
-
-
-class _RowSoftmax(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, kept: Tensor, pattern: Pattern) -> Tensor:
-        scores = scores.masked_fill(~kept[:, None], -torch.inf)
-        peak = torch.segment_reduce(scores, "max", offsets=pattern.offsets, axis=0)
-        weights = (scores - peak.index_select(0, pattern.rows)).exp_()
-        weights /= row_sums(pattern, weights).index_select(0, pattern.rows)
-        ctx.pattern = pattern
-        ctx.save_for_backward(weights)
-        return weights
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        (weights,) = ctx.saved_tensors
-        weighted = grads[0] * weights
-        total = row_sums(ctx.pattern, weighted).index_select(0, ctx.pattern.rows)
-        return weighted - weights * total, None, None
-
-
-def row_softmax(pattern: Pattern, scores: Tensor, kept: Tensor) -> Tensor:
-    """Softmax of the (E, H) scores over the kept entries of each row; entries not kept get weight 0."""
-    return _RowSoftmax.apply(scores, kept, pattern)
-
-
-def _kept(x: Tensor, dropped: int, bits: int) -> Tensor:
-    """A random mask that is False with probability dropped / 2^bits."""
-    kind, per_word = (torch.int8, 8) if bits == 8 else (torch.int16, 4)
-    words = torch.empty(-(-x.numel() // per_word), dtype=torch.int64, device=x.device).random_(-(2**63), None)
-    return words.view(kind)[: x.numel()].view(x.shape) >= dropped - 2 ** (bits - 1)
-
-
-class _RectifiedDropout(torch.autograd.Function):
-    """relu and dropout at once: where the result is positive, and only there, the gradient passes."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, kept: Tensor, scale: float) -> Tensor:
-        out = torch.relu(x).mul_(kept).mul_(scale)
-        ctx.scale = scale
-        ctx.save_for_backward(out)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        (out,) = ctx.saved_tensors
-        return torch.ops.aten.threshold_backward(grads[0], out, 0).mul_(ctx.scale), None, None
-
-
-def dropout(x: Tensor, p: float, training: bool = True, *, rectify: bool = False) -> Tensor:
-    """Dropout, optionally of relu(x), whose mask costs an eighth or a quarter of a random word per element.
-
-    Torch's own took a tenth of a training step here. The drop probability is rounded to 1/65536 (multiples of
-    1/256 need half the bits); the scale uses the rounded value, so the mean is exact.
-    """
-    bits = 8 if p * 256 == round(p * 256) else 16
-    dropped = round(p * 2**bits)
-    if not training or dropped <= 0:
-        return torch.relu(x) if rectify else x
-    if dropped == 2**bits:
-        return torch.zeros_like(x)
-    kept, scale = _kept(x, dropped, bits), 2**bits / (2**bits - dropped)
-    return _RectifiedDropout.apply(x, kept, scale) if rectify else x * (kept * scale)

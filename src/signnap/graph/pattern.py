@@ -14,6 +14,8 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from ..gpu.pieces import Pieces, cut_rows
+
 _INT32_MAX = 2**31 - 1
 
 
@@ -91,6 +93,11 @@ class Pattern:
     def degree(self) -> Tensor:
         """Neighbours of every node, itself not counted (N, int64)."""
         return self.indptr.diff().long() - 1
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """Rows cut into pieces of about equal length, for a GPU."""
+        return cut_rows(self.indptr)
 
     def edge_index(self, *, loops: bool = False) -> Tensor:
         """The (2, E) ``edge_index`` that PyG layers expect: row 0 sends, row 1 receives."""

@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from ..gpu import usable
 from .features import Features
 from .kernels import mirrored, row_sums, spmm
 from .pattern import Pattern
@@ -21,12 +22,13 @@ class Operator:
     values: Tensor
 
     @cached_property
-    def _transposed(self) -> Tensor:
+    def transposed(self) -> Tensor:
+        """The values of the transposed matrix, on the same pattern."""
         return mirrored(self.pattern, self.values)
 
-    def __call__(self, dense: Tensor, plus: Tensor | None = None) -> Tensor:
-        """The product with a dense matrix, plus another."""
-        return spmm(self.pattern, self.values, dense, plus, self._transposed)
+    def __call__(self, dense: Tensor) -> Tensor:
+        """The product with a dense matrix."""
+        return spmm(self.pattern, self.values, dense, self.transposed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,12 @@ class View:
         """Positions of the entries that are not dropped."""
         return self.stored.nonzero().squeeze(1)
 
+    @cached_property
+    def ranks(self) -> Tensor:
+        """The number of every entry among those present (E, int32); −1 for the dropped."""
+        present = self.stored != 0
+        return torch.where(present, present.cumsum(0) - 1, -1).int()
+
     def with_entries(self, stored: Tensor) -> View:
         return replace(self, stored=stored)
 
@@ -55,17 +63,25 @@ class View:
     @cached_property
     def random_walk(self) -> Operator:
         """Â = rowsum(A'+I)⁻¹ (A'+I), the "AugRWalk" normalisation of spec §2.2: rows sum to one."""
-        return self._mean_with_self(self.stored)
+        return self._mean_with_self(incoming=False)
 
     @cached_property
     def neighbour_mean(self) -> Operator:
         """The mean over incoming neighbours and, once more, the node itself: GraphSAGE's aggregator (spec §2.3)."""
-        return self._mean_with_self(self.incoming.to(self.stored.dtype))
+        return self._mean_with_self(incoming=True)
 
-    def _mean_with_self(self, values: Tensor) -> Operator:
-        looped = values.index_add(0, self.pattern.diagonal, values.new_ones(self.pattern.num_nodes))
-        degree = row_sums(self.pattern, looped)
-        return Operator(self.pattern, looped / degree.index_select(0, self.pattern.rows))
+    def _mean_with_self(self, *, incoming: bool) -> Operator:
+        pattern = self.pattern
+        if usable(self.stored):
+            from ..gpu.weights import mean_with_self
+
+            weights, transposed = mean_with_self(pattern.indptr, pattern.indices, pattern.mirror, self.stored, incoming)
+            operator = Operator(pattern, weights)
+            operator.__dict__["transposed"] = transposed  # came in the same pass
+            return operator
+        values = self.incoming.to(self.stored.dtype) if incoming else self.stored
+        looped = values.index_add(0, pattern.diagonal, values.new_ones(pattern.num_nodes))
+        return Operator(pattern, looped / row_sums(pattern, looped).index_select(0, pattern.rows))
 
     @cached_property
     def incoming(self) -> Tensor:
@@ -75,8 +91,7 @@ class View:
         convolution's (spec §2.3), so this is the transpose of the stored pattern.
         """
         kept = mirrored(self.pattern, self.stored) != 0
-        kept[self.pattern.diagonal] = True
-        return kept
+        return kept.index_fill_(0, self.pattern.diagonal.long(), True)
 
     def edge_index(self) -> Tensor:
         """The kept edges as PyG layers expect them (row 0 sends to row 1), without self-loops."""

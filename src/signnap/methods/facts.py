@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 
 from .. import __version__
 from ..config import read_toml
+from ..contracts import Perturbation
 from ..errors import SignnapError
 from ..graph import Graph
 from ..train.checkpoint import RunFolder
@@ -49,14 +51,21 @@ def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:
         facts |= {
             "iterations": outcome.iteration,
             "seconds": round(outcome.seconds, 3),
-            "peak_memory_mb": round(peak_memory_mb(), 1),
+            "peak_memory_mb": round(peak_memory_mb(graph.pattern.device), 1),
             **outcome.numbers,
         }
     return facts
 
 
-def peak_memory_mb() -> float:
-    """The most memory this process has held, in MB."""
+def own_perturbation(perturbation: Perturbation | None) -> dict[str, str]:
+    """What a run records of a perturbation that its settings do not describe: how it prints, without addresses."""
+    return {} if perturbation is None else {"perturbation": re.sub(" at 0x[0-9a-fA-F]+", "", repr(perturbation))}
+
+
+def peak_memory_mb(device: torch.device) -> float:
+    """The most memory this process has held, in MB: the GPU's where that did the work."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 2**20
     try:
         import resource
     except ImportError:  # not on this system
@@ -82,5 +91,10 @@ def check_resumable(folder: RunFolder, settings: Settings, facts: dict[str, Any]
     known = folder.read_facts()
     if known["fingerprint"] != facts["fingerprint"]:
         raise SignnapError(f"{folder.path} was trained on another graph than {facts['graph']}: cannot resume")
+    parts = [each.get("perturbation", "that of its settings") for each in (known, facts)]
+    if parts[0] != parts[1]:
+        raise SignnapError(
+            f"{folder.path} was trained with another perturbation ({parts[0]}, not {parts[1]}): cannot resume"
+        )
     if known["finished"] and not folder.state.exists():
         raise SignnapError(f"{folder.path} holds a model without its training state: cannot resume")

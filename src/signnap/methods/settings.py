@@ -15,6 +15,7 @@ from ..errors import SignnapError, unknown_name
 BACKBONES = ("gat", "gcn", "jknet", "resgcn", "sage")
 OBJECTIVES = ("infonce", "nce")
 METHODS = ("signnap",)
+PRECISIONS = ("float32", "tf32", "bf16")
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,13 @@ class Settings:
     mask_features: float = 0.0
     noise: str = "none"
     #: contrast: negatives per anchor (K), anchors that share a draw of them (1 = the paper, 0 = all),
-    #: temperature, momentum of the memory bank
+    #: temperature, momentum of the memory bank, and how coarse a GPU may multiply (float32, tf32, bf16)
     objective: str = "nce"
     negatives: int = 1024
     share: int = 512
     temperature: float = 0.1
     momentum: float = 0.5
+    precision: str = "float32"
     #: the adjacency as stored before normalisation adds the identity (spec §1), and row-normalised features
     edge_value: float = 1.0
     loop_value: float = 1.0
@@ -70,6 +72,8 @@ class Settings:
             value = getattr(self, name)
             if not 0 <= value < float("inf"):
                 raise SignnapError(f"{name} is {value}: expected a finite number of at least 0")
+        if self.split not in ("none", "inductive") and not self.split.startswith("inductive:"):
+            raise SignnapError(f"split is {self.split!r}: expected none, or inductive:SPLIT to hide the judged nodes")
 
 
 def preset_names() -> list[str]:
@@ -91,7 +95,8 @@ def resolve(
     backbone = changes.get("backbone", sections["common"].get("backbone", Settings.backbone))
     layers = [sections["common"], sections["backbone"].get(str(backbone), {}), sections["dataset"].get(dataset, {})]
     settings = build(Settings, {key: value for layer in (*layers, changes) for key, value in layer.items()}, origin)
-    for kind, known in {"method": METHODS, "backbone": BACKBONES, "objective": OBJECTIVES}.items():
+    names = {"method": METHODS, "backbone": BACKBONES, "objective": OBJECTIVES, "precision": PRECISIONS}
+    for kind, known in names.items():
         if getattr(settings, kind) not in (*known, "custom"):
             raise unknown_name(kind, getattr(settings, kind), known)
     return settings

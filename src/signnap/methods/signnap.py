@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,64 +16,18 @@ from torch import Tensor, nn
 from .. import rng
 from ..config import build, read_toml, to_toml
 from ..contracts import Encoder, Objective, Perturbation
-from ..data import load_graph, make_split
+from ..data import load_graph
 from ..encoders import build_encoder
 from ..errors import SignnapError, unknown_name
-from ..geometry import alignment, effective_rank, uniformity
 from ..graph import Graph, View
 from ..objectives import build_objective
 from ..perturb import build_perturbation
 from ..train.checkpoint import RunFolder
-from ..train.health import Health
-from ..train.loop import Run, Step
-from ..train.progress import Report, silent
-from ..train.session import Outcome, Schedule, train
-from .facts import check_resumable, choose_device, run_facts
+from ..train.session import Outcome
+from .facts import run_facts
+from .fitting import fit_together
 from .settings import Settings, resolve
-
-
-class TwoViews:
-    """The paper's method as a task for the loop (Eq. 2 for the views, Eq. 6 for the objective)."""
-
-    def __init__(
-        self, view: View, encoder: Encoder, objective: Objective, perturbation: Perturbation, seed: int
-    ) -> None:
-        self.view, self.perturbation = view, perturbation
-        device = view.stored.device
-        self.generators = {
-            purpose: rng.generator(seed, purpose, device) for purpose in ("views", "negatives", "layers")
-        }
-        self.encoder, self.objective = encoder.to(device), objective.to(device)
-        self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
-        # A module that sizes itself on first use draws its weights here.
-        with torch.no_grad(), rng.as_default(rng.generator(seed, "sizes", device)):
-            dim = self.encoder.eval()(view).shape[1]
-        self.objective.prepare(view.pattern.num_nodes, dim, rng.generator(seed, "bank", device))
-
-    def step(self) -> Step:
-        views = [self.perturbation(self.view, self.generators["views"]) for _ in range(2)]
-        z1, z2 = self.encoder.encode(views)
-        terms = self.objective(z1, z2, self.generators["negatives"])
-        numbers = {
-            "loss": terms.total.detach(),
-            "loss_1": terms.first.detach(),
-            "loss_2": terms.second.detach(),
-        }
-        if terms.mutual_information_bound is not None:
-            numbers["mutual_information_bound"] = terms.mutual_information_bound
-        return Step(terms.total, numbers, (z1.detach(), z2.detach(), terms))
-
-    def advance(self, step: Step) -> None:
-        self.objective.update(*step.outputs)
-
-    def describe(self, step: Step) -> dict[str, float]:
-        z1, z2, _ = step.outputs
-        return {
-            "alignment": alignment(z1, z2),
-            "uniformity": uniformity(z1, sample=1000),
-            "effective_rank": effective_rank(z1),
-            "norm": float(z1.norm(dim=1).mean()),
-        }
+from .two_views import TwoViews
 
 
 class SIGNNAP:
@@ -136,47 +91,29 @@ class SIGNNAP:
                 given[part] = "custom"
         return resolve(given, dataset=dataset, preset=self._params["preset"])
 
-    def fit(
-        self,
-        graph: Any,
-        *,
-        out: str | Path | None = None,
-        resume: bool = False,
-        device: str = "auto",
-        report: Report = silent,
-        stop_on_collapse: bool = True,
-        save_every: float = 30.0,
-    ) -> SIGNNAP:
+    def fit(self, graph: Any, *, out: str | Path | None = None, **options: Any) -> SIGNNAP:
         """Learn from the graph's structure and features; labels are removed before anything else happens.
 
-        With ``out`` the run is kept in that folder and survives being killed; ``resume`` continues it.
+        With ``out`` the run is kept in that folder and survives being killed; ``resume=True`` continues it, and
+        ``profile=True`` finds out where its time goes (``outcome_.profile``). Further options: ``device`` (auto, cpu
+        or cuda), ``report`` (called after every iteration), ``stop_on_collapse`` and ``save_every`` (seconds between
+        checkpoints).
         """
-        graph = load_graph(graph)
-        settings = self.settings_for(graph.name)
-        folder = None if out is None else RunFolder(out)
-        training = _visible(graph, settings.split).without_labels().to(choose_device(device))
-        facts = run_facts(training)
-        if folder is not None:
-            check_resumable(folder, settings, facts, resume)
-        run = Run(self.task(training), settings.lr, settings.weight_decay)
-        if folder is not None:
-            if resume:
-                folder.restore(run, settings.iterations)
-            folder.begin(to_toml(settings), facts)
-        self.settings_, self.encoder_, self.facts_ = settings, run.task.modules["encoder"], facts
-        self.outcome_ = train(
-            run,
-            Schedule(settings.iterations, save_every=save_every),
-            Health(run.task.modules["objective"].chance()),
-            model=self.encoder_,
-            folder=folder,
-            report=report,
-            stop_on_collapse=stop_on_collapse and training.num_nodes > 1,  # one node always equals itself
-        )
-        self.facts_ = facts | run_facts(training, self.outcome_)
-        if folder is not None:
-            folder.write_facts(self.facts_)
+        fit_together([self], graph, [out], **options)
         return self
+
+    def fit_seeds(
+        self, graph: Any, seeds: Sequence[int], *, out: str | Path | None = None, **options: Any
+    ) -> list[SIGNNAP]:
+        """Train one copy of this model per encoder seed, all at once; each equals the one trained alone.
+
+        With ``out`` every run has a folder in that folder, ``seed-0``, ``seed-1`` and so on. Options as for ``fit``.
+        """
+        if len(set(seeds)) != len(seeds) or not len(seeds):
+            raise SignnapError(f"the encoder seeds are {list(seeds)}: expected at least one, and none twice")
+        copies = [SIGNNAP(**self._params | {"seed": seed}) for seed in seeds]
+        fit_together(copies, graph, [None if out is None else Path(out) / f"seed-{s}" for s in seeds], **options)
+        return copies
 
     def task(self, graph: Graph) -> TwoViews:
         """What ``fit`` trains on a graph, for callers that drive the loop themselves."""
@@ -185,12 +122,13 @@ class SIGNNAP:
             encoder = self._encoder(settings, graph.num_features)
         objective = build_objective(
             copy.deepcopy(self._params["objective"]) if settings.objective == "custom" else settings.objective,
-            settings.negatives, settings.temperature, settings.momentum, settings.share,
+            settings.negatives, settings.temperature, settings.momentum, settings.share, settings.precision,
         )  # fmt: skip
         perturbation = self._params["perturbation"] or build_perturbation(
             settings.drop_edge, settings.drop_law, settings.mask_features, settings.noise
         )
-        return TwoViews(_clean_view(graph, settings), encoder, objective, perturbation, settings.seed)
+        view, coarse = _clean_view(graph, settings), settings.precision != "float32"
+        return TwoViews(view, encoder, objective, perturbation, settings.seed, coarse)
 
     def _encoder(self, settings: Settings, num_features: int) -> Encoder:
         given = self._params["backbone"]
@@ -277,11 +215,11 @@ SIGNNAP.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 
 
 def _clean_view(graph: Graph, settings: Settings) -> View:
+    """The graph as the settings store it. Coarse products on a GPU are so fast that zeros may be multiplied along."""
+    coarse = settings.precision != "float32" and graph.pattern.device.type == "cuda"
     return graph.view(
-        edge_value=settings.edge_value, loop_value=settings.loop_value, normalize=settings.normalize_features
+        edge_value=settings.edge_value,
+        loop_value=settings.loop_value,
+        normalize=settings.normalize_features,
+        dense_above=0.03 if coarse else 1.0,
     )
-
-
-def _visible(graph: Graph, split: str) -> Graph:
-    """What training may see: everything, or only the training nodes of an inductive split."""
-    return graph if split == "none" else make_split(graph, split).training_graph(graph)

@@ -9,6 +9,9 @@ from .contrast import contrast
 from .infonce import InfoNCE
 from .nce import NCE
 
+#: How coarse the products of embeddings with bank rows may be on a GPU; elsewhere they are float32.
+PRECISIONS = ("float32", "tf32", "bf16")
+
 OBJECTIVES: dict[str, type[NCE] | type[InfoNCE]] = {"nce": NCE, "infonce": InfoNCE}
 
 
@@ -18,6 +21,7 @@ def build_objective(
     temperature: float = 0.1,
     momentum: float = 0.5,
     share: int = 512,
+    precision: str = "float32",
 ) -> Objective:
     """Build a named objective; a ready one is handed through."""
     if isinstance(objective, Objective):
@@ -28,7 +32,9 @@ def build_objective(
         raise SignnapError(f"the number of negatives is {negatives}: expected at least 1")
     if temperature <= 0:
         raise SignnapError(f"the temperature is {temperature}: expected a positive number")
-    return OBJECTIVES[objective](negatives, temperature, momentum, share)
+    if precision not in PRECISIONS:
+        raise unknown_name("precision", precision, PRECISIONS)
+    return OBJECTIVES[objective](negatives, temperature, momentum, share, precision)
 
 
 __all__ = ["NCE", "OBJECTIVES", "InfoNCE", "MemoryBank", "build_objective", "contrast", "draw_negatives"]

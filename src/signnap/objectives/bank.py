@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from ..gpu import usable
+
 
 class MemoryBank(nn.Module):
     """One remembered unit vector per node and per view, following the embeddings with momentum."""
@@ -31,6 +33,11 @@ class MemoryBank(nn.Module):
     def update(self, z1: Tensor, z2: Tensor) -> None:
         """M ← normalise(m·M + (1−m)·z); a zero row stays zero instead of becoming NaN."""
         for bank, z in ((self.first, z1), (self.second, z2)):
+            if usable(bank, z):
+                from ..gpu.memory import remember
+
+                remember(bank, z, self.momentum)
+                continue
             bank.mul_(self.momentum).add_(z.detach(), alpha=1 - self.momentum)
             bank.div_(torch.linalg.vector_norm(bank, dim=1, keepdim=True).clamp_(min=1e-12))
 

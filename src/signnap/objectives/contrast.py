@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from ..gpu import MAX_DIM, usable
 from ..graph.kernels import csr
 
 #: Scores in one chunk: 2 MiB, which stay in the cores' caches between the passes over them.
@@ -21,22 +22,28 @@ _CHUNK_SCORES = 1 << 19
 class RowRule(Protocol):
     """How rows of scores become losses.
 
-    Called with the negatives' scores (rows, K) and the positives' (rows,), it overwrites the former with their
-    gradients and returns (loss of each row, gradient of its positive's score, log Σ_k exp of its negatives' scores).
+    Called with the negatives' scores (rows, K), the positives' (rows,) and a spare buffer like the scores, it
+    overwrites the scores with their gradients and returns (loss of each row, gradient of its positive's score,
+    log Σ_k exp of its negatives' scores). ``shift`` is the offset of the binary rule, None for the softmax.
     """
 
-    def __call__(self, scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
+    @property
+    def shift(self) -> Tensor | None: ...
+
+    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
 
 
 class Chunk(NamedTuple):
     """Some anchors, their embeddings over the temperature, and their scores with their negatives.
 
-    ``combine(out)`` writes Σ_k score·(bank row) into ``out``, with the scores as they are by then.
+    ``combine(out)`` writes Σ_k score·(bank row) into ``out``, with the scores as they are by then. The scores and
+    ``spare``, as large, are overwritten by the next chunk.
     """
 
     anchors: slice
     scaled: Tensor
     scores: Tensor
+    spare: Tensor
     combine: Callable[[Tensor], Tensor]
 
 
@@ -47,82 +54,110 @@ def score_chunks(z: Tensor, bank: Tensor, negatives: Tensor, temperature: float)
     """
     groups, k = negatives.shape
     share = -(-len(z) // groups)
-    if share == 1 and k <= len(bank):  # torch allows a CSR row no more entries than it has columns
-        step = max(1, _CHUNK_SCORES // k)
-        for start in range(0, len(z), step):
-            anchors = slice(start, min(start + step, len(z)))
-            yield _own_negatives(anchors, z[anchors] / temperature, bank, negatives[anchors])
-        return
+    own = share == 1 and k <= len(bank)  # torch allows a CSR row no more entries than it has columns
     step = max(1, _CHUNK_SCORES // (share * k))
     whole = len(z) // share
-    for start in range(0, whole, step):
-        anchors = slice(start * share, min(start + step, whole) * share)
-        yield _shared_negatives(
-            anchors, z[anchors] / temperature, bank, negatives[start : start + step][: whole - start]
-        )
-    if whole * share < len(z):  # the last group may be short
-        anchors = slice(whole * share, len(z))
-        yield _shared_negatives(anchors, z[anchors] / temperature, bank, negatives[whole : whole + 1])
+    starts = [*range(0, whole, step), whole] if whole * share < len(z) else range(0, whole, step)
+    # One pair of buffers for all chunks: fresh ones would be handed back to the system and zeroed by it every time.
+    buffers = z.new_empty(2, min(step * share, len(z)), k)
+    for start in starts:
+        stop = min(start + step, whole) if start < whole else groups  # the last group may be short
+        anchors = slice(start * share, min(stop * share, len(z)))
+        scores, spare = buffers[:, : anchors.stop - anchors.start]
+        score = _own_negatives if own else _shared_negatives
+        scaled = z[anchors] / temperature
+        yield Chunk(anchors, scaled, scores, spare, score(scaled, bank, negatives[start:stop], scores))
 
 
-def _shared_negatives(anchors: slice, scaled: Tensor, bank: Tensor, negatives: Tensor) -> Chunk:
+def _shared_negatives(scaled: Tensor, bank: Tensor, negatives: Tensor, scores: Tensor) -> Callable[[Tensor], Tensor]:
     """Groups of equally many anchors with common negatives: matrix products."""
     groups, k = negatives.shape
     dim = scaled.shape[1]
     rows = bank.index_select(0, negatives.reshape(-1)).view(groups, k, dim)
-    scores = torch.bmm(scaled.view(groups, -1, dim), rows.transpose(1, 2))
+    by_group = scores.view(groups, -1, k)
+    torch.bmm(scaled.view(groups, -1, dim), rows.transpose(1, 2), out=by_group)
 
     def combine(out: Tensor) -> Tensor:
-        torch.bmm(scores, rows, out=out.view(groups, -1, dim))
+        torch.bmm(by_group, rows, out=out.view(groups, -1, dim))
         return out
 
-    return Chunk(anchors, scaled, scores.view(-1, k), combine)
+    return combine
 
 
-def _own_negatives(anchors: slice, scaled: Tensor, bank: Tensor, negatives: Tensor) -> Chunk:
+def _own_negatives(scaled: Tensor, bank: Tensor, negatives: Tensor, scores: Tensor) -> Callable[[Tensor], Tensor]:
     """Every anchor with its own negatives: sampled products over a CSR pattern, K entries per row."""
     count, k = negatives.shape
     indptr = torch.arange(0, count * k + 1, k, dtype=torch.int32, device=scaled.device)
-    pattern = lambda values: csr(indptr, negatives.reshape(-1), values, (count, len(bank)))
-    scores = torch.sparse.sampled_addmm(pattern(scaled.new_zeros(count * k)), scaled, bank.t()).values()
+    pattern = csr(indptr, negatives.reshape(-1), scores.zero_().view(-1), (count, len(bank)))
+    torch.sparse.sampled_addmm(pattern, scaled, bank.t(), out=pattern)
 
     def combine(out: Tensor) -> Tensor:
-        return torch.addmm(out, pattern(scores), bank, beta=0, out=out)
+        return torch.addmm(out, pattern, bank, beta=0, out=out)
 
-    return Chunk(anchors, scaled, scores.view(count, k), combine)
+    return combine
 
 
 class _Contrast(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, z: Tensor, other: Tensor, bank: Tensor, negatives: Tensor, temperature: float, rule: RowRule
+        ctx: Any,
+        z: Tensor,
+        other: Tensor,
+        bank: Tensor,
+        negatives: Tensor,
+        temperature: float,
+        rule: RowRule,
+        precision: str,
     ) -> tuple[Tensor, Tensor]:
-        z_grad, positive = torch.empty_like(z), z.new_empty(len(z))
-        loss, log_sum = torch.empty_like(positive), torch.empty_like(positive)
-        other_grad = torch.empty_like(z) if ctx.needs_input_grad[1] else None
-        for anchors, scaled, scores, combine in score_chunks(z, bank, negatives, temperature):
-            torch.linalg.vecdot(scaled, other[anchors], out=positive[anchors])
-            loss[anchors], slope, log_sum[anchors] = rule(scores, positive[anchors])
-            combine(z_grad[anchors]).addcmul_(slope[:, None], other[anchors]).div_(temperature * len(z))
-            if other_grad is not None:
-                torch.mul(scaled, slope[:, None] / len(z), out=other_grad[anchors])
+        given = (z, other, bank, negatives, temperature)
+        if usable(z, other, bank) and z.shape[1] <= MAX_DIM:
+            from ..gpu.contrast import contrast
+
+            found = contrast(*given, rule.shift, precision, ctx.needs_input_grad[1])
+        else:
+            found = _by_chunks(*given, rule, ctx.needs_input_grad[1])
+        loss, info_nce, z_grad, other_grad = found
+        ctx.scale = 1 / (temperature * len(z))
         ctx.save_for_backward(z_grad, other_grad)
-        info_nce = (torch.logaddexp(log_sum, positive) - positive).mean()
+        info_nce = info_nce.mean()
         ctx.mark_non_differentiable(info_nce)
         return loss.mean(), info_nce
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         z_grad, other_grad = ctx.saved_tensors
-        return z_grad * grads[0], None if other_grad is None else other_grad * grads[0], None, None, None, None
+        scale = grads[0] * ctx.scale
+        return z_grad * scale, None if other_grad is None else other_grad * scale, *[None] * 5
+
+
+def _by_chunks(
+    z: Tensor, other: Tensor, bank: Tensor, negatives: Tensor, temperature: float, rule: RowRule, want_other: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Loss and InfoNCE value of every anchor, and the gradients of their sums times the temperature."""
+    z_grad, positive = torch.empty_like(z), z.new_empty(len(z))
+    loss, log_sum = torch.empty_like(positive), torch.empty_like(positive)
+    other_grad = torch.empty_like(z) if want_other else None
+    for anchors, scaled, scores, spare, combine in score_chunks(z, bank, negatives, temperature):
+        torch.linalg.vecdot(scaled, other[anchors], out=positive[anchors])
+        loss[anchors], slope, log_sum[anchors] = rule(scores, positive[anchors], spare)
+        combine(z_grad[anchors]).addcmul_(slope[:, None], other[anchors])
+        if other_grad is not None:
+            torch.mul(z[anchors], slope[:, None], out=other_grad[anchors])
+    return loss, torch.logaddexp(log_sum, positive) - positive, z_grad, other_grad
 
 
 def contrast(
-    z: Tensor, other: Tensor, bank: Tensor, negatives: Tensor, temperature: float, rule: RowRule
+    z: Tensor,
+    other: Tensor,
+    bank: Tensor,
+    negatives: Tensor,
+    temperature: float,
+    rule: RowRule,
+    precision: str = "float32",
 ) -> tuple[Tensor, Tensor]:
     """Mean loss of all anchors, and the InfoNCE value of the same scores (for the bound of Lemma 1).
 
     Anchor i has its positive in row i of ``other`` and its negatives in the bank; gradients flow to ``z`` and,
-    where it wants them, to ``other``.
+    where it wants them, to ``other``. A ``precision`` of "tf32" or "bf16" allows a GPU coarser products.
     """
-    return _Contrast.apply(z.contiguous(), other, bank, negatives, temperature, rule)
+    return _Contrast.apply(z.contiguous(), other.contiguous(), bank, negatives, temperature, rule, precision)

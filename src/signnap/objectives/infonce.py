@@ -27,12 +27,14 @@ class InfoNCE(Objective):
         temperature: float = 0.1,
         momentum: float = 0.5,
         share: int = 512,
+        precision: str = "float32",
         normalize: bool = True,
     ) -> None:
         super().__init__()
         self.negatives = negatives
         self.temperature = temperature
         self.share = share
+        self.precision = precision
         self.normalize = normalize
         self.bank = MemoryBank(momentum)
 
@@ -43,8 +45,9 @@ class InfoNCE(Objective):
         drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
         if self.normalize:
             z1, z2 = normalize(z1, dim=1), normalize(z2, dim=1)
-        first, _ = contrast(z1, z2, self.bank.second, drawn, self.temperature, softmax_rule)
-        second, _ = contrast(z2, z1, self.bank.first, drawn, self.temperature, softmax_rule)
+        rule = SoftmaxRule()
+        first, _ = contrast(z1, z2, self.bank.second, drawn, self.temperature, rule, self.precision)
+        second, _ = contrast(z2, z1, self.bank.first, drawn, self.temperature, rule, self.precision)
         total = first + second
         return Terms(total, first, second, math.log(self.negatives) - 0.5 * total.detach())
 
@@ -56,9 +59,13 @@ class InfoNCE(Objective):
         return 2 * math.log(self.negatives + 1)
 
 
-def softmax_rule(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+class SoftmaxRule:
     """Cross-entropy of the positive among a row's K negatives and itself."""
-    log_sum = scores.logsumexp(dim=1)
-    log_all = torch.logaddexp(log_sum, positive)
-    scores.sub_(log_all[:, None]).exp_()
-    return log_all - positive, (positive - log_all).exp() - 1, log_sum
+
+    shift = None
+
+    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        log_sum = scores.logsumexp(dim=1)
+        log_all = torch.logaddexp(log_sum, positive)
+        scores.sub_(log_all[:, None]).exp_()
+        return log_all - positive, (positive - log_all).exp() - 1, log_sum

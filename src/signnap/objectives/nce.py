@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,7 +12,7 @@ from torch.nn.functional import softplus
 
 from ..contracts import Objective, Terms
 from .bank import MemoryBank, draw_negatives
-from .contrast import RowRule, contrast, score_chunks
+from .contrast import contrast, score_chunks
 
 #: exp of this, times as many negatives as anybody draws, is a float32 number.
 _EXP_IS_SAFE = 60.0
@@ -31,31 +33,38 @@ class NCE(Objective):
     log_z: Tensor
 
     def __init__(
-        self, negatives: int = 1024, temperature: float = 0.1, momentum: float = 0.5, share: int = 512
+        self,
+        negatives: int = 1024,
+        temperature: float = 0.1,
+        momentum: float = 0.5,
+        share: int = 512,
+        precision: str = "float32",
     ) -> None:
         super().__init__()
         self.negatives = negatives
         self.temperature = temperature
         self.share = share
+        self.precision = precision
         self.bank = MemoryBank(momentum)
         self.register_buffer("log_z", torch.full((2,), math.nan))
+        self._frozen = False  # whether log_z is known, so that no iteration has to look at the numbers themselves
 
     def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
         self.bank.prepare(num_nodes, dim, generator)
         self.log_z = torch.full((2,), math.nan, device=generator.device)
+        self._frozen = False
+
+    def _load_from_state_dict(self, *args: Any, **options: Any) -> None:
+        super()._load_from_state_dict(*args, **options)
+        self._frozen = not bool(self.log_z.isnan().any())
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
         drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
         losses, informations, constants = [], [], []
         for view, (z, bank) in enumerate(((z1, self.bank.second), (z2, self.bank.first))):
-            log_z = self.log_z[view]
-            if log_z.isnan():
-                log_z = _log_normaliser(z.detach(), bank, drawn, self.temperature)
-            shift = float(log_z) + math.log(self.negatives / len(z))
-            # No score exceeds the longest embedding times √3, the longest that a bank row can be, over the temperature.
-            largest = 3**0.5 * float(torch.linalg.vector_norm(z.detach(), dim=1).max()) / self.temperature
-            rule = binary_rule(shift) if max(largest, shift) < _EXP_IS_SAFE else careful_binary_rule(shift)
-            loss, information = contrast(z, bank, bank, drawn, self.temperature, rule)
+            log_z = self.log_z[view] if self._frozen else _log_normaliser(z.detach(), bank, drawn, self.temperature)
+            rule = self._rule(z.detach(), log_z)
+            loss, information = contrast(z, bank, bank, drawn, self.temperature, rule, self.precision)
             losses.append(loss)
             informations.append(information)
             constants.append(log_z)
@@ -63,8 +72,18 @@ class NCE(Objective):
         first, second = losses
         return Terms(first + second, first, second, bound, carry={"log_z": torch.stack(constants)})
 
+    def _rule(self, z: Tensor, log_z: Tensor) -> BinaryRule:
+        """The rule for these embeddings; on a GPU the careful one, since looking at them would be to wait for them."""
+        shift = log_z + math.log(self.negatives / len(z))
+        if z.is_cuda:
+            return BinaryRule(shift)
+        # No score exceeds the longest embedding times √3, the longest that a bank row can be, over the temperature.
+        largest = 3**0.5 * float(torch.linalg.vector_norm(z, dim=1).max()) / self.temperature
+        return BinaryRule(shift, bounded=max(largest, float(shift)) < _EXP_IS_SAFE)
+
     def update(self, z1: Tensor, z2: Tensor, terms: Terms) -> None:
         self.log_z.copy_(terms.carry["log_z"])
+        self._frozen = True
         self.bank.update(z1, z2)
 
     def chance(self) -> float:
@@ -72,38 +91,39 @@ class NCE(Objective):
         return 2 * (math.log(self.negatives + 1) + self.negatives * math.log1p(1 / self.negatives))
 
 
-def binary_rule(shift: float) -> RowRule:
+@dataclass(frozen=True)
+class BinaryRule:
     """One binary decision per candidate, with ``shift`` = log Z + log c.
 
     With e = exp(score) and w = exp(shift): softplus(score − shift) = log(e + w) − shift, and its slope is e/(e + w).
+    Embeddings so long that exp(score) may overflow (not ``bounded``) get the same numbers in twice the passes.
     """
 
-    def rule(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    shift: Tensor
+    bounded: bool = False
+
+    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        odds = positive - self.shift
+        negative, log_sum = (self._raised if self.bounded else self._careful)(scores, spare)
+        return negative + softplus(-odds), torch.sigmoid(odds) - 1, log_sum
+
+    def _raised(self, scores: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
         raised = scores.exp_()
         total = raised.sum(dim=1)
-        above = raised + math.exp(shift)
+        above = torch.add(raised, self.shift.exp(), out=spare)
         raised.div_(above)
-        negative = above.log_().sum(dim=1).sub_(shift * scores.shape[1])
-        return negative + softplus(shift - positive), torch.sigmoid(positive - shift) - 1, total.log_()
+        return above.log_().sum(dim=1) - self.shift * scores.shape[1], total.log_()
 
-    return rule
-
-
-def careful_binary_rule(shift: float) -> RowRule:
-    """The same numbers in twice the passes, for embeddings so long that exp(score) overflows."""
-
-    def rule(scores: Tensor, positive: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _careful(self, scores: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
         log_sum = scores.logsumexp(dim=1)
-        negative = softplus(scores.sub_(shift)).sum(dim=1)
+        negative = softplus(scores.sub_(self.shift)).sum(dim=1)
         scores.sigmoid_()
-        return negative + softplus(shift - positive), torch.sigmoid(positive - shift) - 1, log_sum
-
-    return rule
+        return negative, log_sum
 
 
 def _log_normaliser(z: Tensor, bank: Tensor, negatives: Tensor, temperature: float) -> Tensor:
     """log( N · mean of exp(score) ) over all anchors and their K+1 candidates."""
     chunks = score_chunks(z, bank, negatives, temperature)
-    parts = [scores.logsumexp(dim=1).logsumexp(dim=0) for _, _, scores, _ in chunks]
+    parts = [chunk.scores.logsumexp(dim=1).logsumexp(dim=0) for chunk in chunks]
     parts.append((torch.linalg.vecdot(z, bank) / temperature).logsumexp(dim=0))
     return torch.stack(parts).logsumexp(dim=0) - math.log(negatives.shape[1] + 1)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
+from ..gpu import usable
 from ..graph import View
 
 
@@ -38,17 +39,26 @@ class DropEdge:
             return view
         stored = view.stored
         if self.law == "exact":
-            present = view.present
-            dropped = len(present) - math.floor((1 - self.ratio) * len(present) + 1e-9)
-            gone = random_subset(len(present), dropped, generator)
-            if len(present) == len(stored):
-                return view.with_entries(stored * ~gone)
-            return view.with_entries(stored.index_fill(0, present[gone], 0.0))
+            return view.with_entries(self._drop_exactly(view, generator))
         fate = torch.rand(stored.shape, generator=generator, device=stored.device)
         if self.law == "undirected":
             upper = view.pattern.rows <= view.pattern.indices
             fate = torch.where(upper, fate, fate.index_select(0, view.pattern.mirror))
         return view.with_entries(stored * (fate >= self.ratio))
+
+    def _drop_exactly(self, view: View, generator: torch.Generator) -> Tensor:
+        stored, present = view.stored, view.present
+        dropped = len(present) - math.floor((1 - self.ratio) * len(present) + 1e-9)
+        if usable(stored):
+            from ..gpu.weights import KEY_WORDS, without_subset
+
+            key = torch.empty(KEY_WORDS, dtype=torch.int64, device=stored.device)
+            key.random_(-(2**63), None, generator=generator)
+            return without_subset(stored, view.ranks, len(present), dropped, key)
+        kept = ~random_subset(len(present), dropped, generator)
+        if len(present) == len(stored):
+            return stored * kept
+        return stored.index_copy(0, present, stored.index_select(0, present) * kept)
 
 
 def random_subset(size: int, count: int, generator: torch.Generator) -> Tensor:
@@ -56,15 +66,19 @@ def random_subset(size: int, count: int, generator: torch.Generator) -> Tensor:
 
     Every element draws a 32-bit key, and the smallest keys win. The cut lies within six standard deviations of
     where uniform keys put it, so only the few keys in that band need sorting (all of them, should luck run out).
+    A GPU must not wait to learn how many that are: there all are sorted.
     """
     words = torch.empty(-(-size // 2), dtype=torch.int64, device=generator.device)
     keys = words.random_(-(2**63), None, generator=generator).view(torch.int32)[:size]
+    chosen = torch.zeros(size, dtype=torch.bool, device=keys.device)
+    if keys.is_cuda:
+        return chosen.index_fill_(0, keys.argsort(stable=True)[:count], True)
     share = count / max(size, 1)
     spread = 6 * math.sqrt(share * (1 - share) / max(size, 1))
     low, high = (max(-(2**31), min(2**31 - 1, int((share + s * spread) * 2**32 - 2**31))) for s in (-1, 1))
-    chosen = keys < low
-    band = (~chosen & (keys <= high)).nonzero().squeeze(1)
-    missing = count - int(chosen.sum())
+    certain = keys < low
+    band = (~certain & (keys <= high)).nonzero().squeeze(1)
+    missing = count - int(certain.sum())
     if not 0 <= missing <= len(band):
-        chosen, band, missing = torch.zeros_like(chosen), torch.arange(size, device=keys.device), count
-    return chosen.index_fill_(0, band[keys[band].argsort(stable=True)[:missing]], True)
+        certain, band, missing = chosen, torch.arange(size), count
+    return certain.index_fill_(0, band[keys[band].argsort(stable=True)[:missing]], True)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SignnapError
-from ..storage import cannot_write, replacing, write_text
+from ..storage import cannot_write, remove_leftovers, replacing, write_text
 from .loop import Run
 
 
@@ -26,11 +26,8 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.config, self.metrics = self.path / "config.toml", self.path / "metrics.jsonl"
-        self.model, self.state, self.facts = (
-            self.path / "model.safetensors",
-            self.path / "state.pt",
-            self.path / "run.json",
-        )
+        self.model, self.state = self.path / "model.safetensors", self.path / "state.pt"
+        self.facts, self.trace = self.path / "run.json", self.path / "trace.json"
 
     def exists(self) -> bool:
         return self.config.exists()
@@ -84,7 +81,12 @@ class RunFolder:
         self.cut_metrics(run.iteration)
 
     def begin(self, config: str, facts: dict[str, Any]) -> None:
-        """Make this the folder of a run; the settings come last, since they are what a run is recognised by."""
+        """Make this the folder of a run; the settings come last, since they are what a run is recognised by.
+
+        What earlier writers left half-written when they were killed goes.
+        """
+        for file in (self.config, self.metrics, self.model, self.state, self.facts, self.trace):
+            remove_leftovers(file)
         self.write_facts(facts)
         write_text(self.config, config)
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
-from .. import rng
 from ..errors import SignnapError
+from .capture import Launcher
+from .regions import region
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one iteration computed: the loss to minimise, numbers to log, and whatever ``advance`` needs."""
+    """What one iteration computed: the loss to minimise, numbers to log, and whatever ``advance`` needs (detached)."""
 
     total: Tensor
     numbers: dict[str, Tensor]
@@ -26,11 +28,12 @@ class Task(Protocol):
     """What a method hands to the loop.
 
     ``modules`` holds everything that a checkpoint must restore, learnable or not. ``generators`` are its sources
-    of randomness by purpose; the one called "layers" stands in for torch's default generator during a step.
+    of randomness by purpose; a step draws from nothing else. ``coarse`` allows a GPU to multiply in tf32.
     """
 
     modules: nn.Module
     generators: dict[str, torch.Generator]
+    coarse: bool
 
     def step(self) -> Step:
         """Compute the loss of one iteration; change nothing but the generators."""
@@ -54,21 +57,30 @@ class Run:
         parameters = [p for p in task.modules.parameters() if p.requires_grad]
         if not parameters:
             raise SignnapError("there is nothing to learn: expected an encoder with at least one parameter")
-        self.optimizer = torch.optim.Adam(parameters, lr=lr, weight_decay=weight_decay, fused=True)
+        self.on_gpu = parameters[0].is_cuda
+        self.optimizer = torch.optim.Adam(
+            parameters, lr=lr, weight_decay=weight_decay, fused=True, capturable=self.on_gpu
+        )
 
-    def iterate(self, until: int) -> Iterator[Step]:
-        """Train up to iteration ``until``, yielding after each one."""
-        while self.iteration < until:
+    def advance(self) -> Step:
+        """Compute and learn from one iteration, without counting it."""
+        with region("iteration"), _products(coarse=self.task.coarse):
             self.task.modules.train()
-            with rng.as_default(self.task.generators["layers"]):
-                step = self.task.step()
+            step = self.task.step()
             self.optimizer.zero_grad(set_to_none=True)
-            step.total.backward()
-            self.optimizer.step()
-            self.task.advance(step)
-            self.iteration += 1
+            with region("backward"):
+                step.total.backward()
+            with region("optimiser"):
+                self.optimizer.step()
+            with region("memory"):
+                self.task.advance(step)
+        return replace(step, total=step.total.detach())  # whoever keeps the step need not keep its graph
+
+    def iterate(self, until: int, *, capture: bool = True) -> Iterator[Step]:
+        """Train up to iteration ``until``, yielding after each one (see ``lockstep``)."""
+        for ((_, step),) in lockstep([self], until, capture=capture):
             yield step
-            del step  # or its tensors would stay in memory beside those of the next iteration
+            del step
 
     def state(self) -> dict[str, Any]:
         """The state as plain tensors and numbers, loadable with ``weights_only=True``."""
@@ -86,3 +98,32 @@ class Run:
         for name, source in self.task.generators.items():
             source.set_state(state["generators"][name].cpu())
         self.iteration = state["iteration"]
+
+
+@contextmanager
+def _products(*, coarse: bool) -> Iterator[None]:
+    """Say how matrices may be multiplied on a GPU meanwhile."""
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = coarse
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def lockstep(runs: list[Run], until: int, *, capture: bool = True) -> Iterator[list[tuple[Run, Step]]]:
+    """Train all runs up to iteration ``until`` together, yielding after each iteration.
+
+    Runs that are behind go first, and the caller may take runs out of the list. On a GPU, unless ``capture`` is off,
+    iterations are replays of a recording, and what is yielded is overwritten by the next one.
+    """
+    launcher: Launcher | None = None
+    while runs and (at := min(run.iteration for run in runs)) < until:
+        active = [run for run in runs if run.iteration == at]
+        if launcher is None or launcher.runs != active:
+            launcher = Launcher(active, capture=capture)
+        steps = launcher()
+        for run in active:
+            run.iteration += 1
+        yield list(zip(active, steps, strict=True))
+        del steps  # or their tensors would stay in memory beside those of the next iteration

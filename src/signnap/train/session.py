@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 
 from torch import nn
@@ -15,8 +16,11 @@ from torch import nn
 from ..errors import SignnapError
 from .checkpoint import RunFolder
 from .health import Collapsed, Health
-from .loop import Run, Step
+from .loop import Run, Step, lockstep
+from .profile import Profile, Profiler
 from .progress import Report, silent
+
+_log = logging.getLogger(__name__)
 
 
 class Interrupted(SignnapError):
@@ -28,79 +32,107 @@ class Schedule:
     """How long to train, how often to log (iterations) and to save (seconds)."""
 
     iterations: int
-    log_every: int = 20
+    log_every: int = 50
     save_every: float = 30.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where training ended: iteration, seconds over all sessions, the last logged numbers."""
+    """Where training ended: iteration, seconds over all sessions, the last logged numbers; its profile if wanted."""
 
     iteration: int
     seconds: float
     numbers: dict[str, float]
+    profile: Profile | None = None
 
 
-def train(
-    run: Run,
-    schedule: Schedule,
-    health: Health,
-    *,
-    model: nn.Module,
-    folder: RunFolder | None = None,
-    report: Report = silent,
-    stop_on_collapse: bool = True,
-) -> Outcome:
-    """Drive the loop to the end of the schedule; with a folder, the run can be killed and resumed at any moment.
+@dataclass
+class Trainee:
+    """A run and its surroundings: who watches it, if anybody, what of it embeds, and the folder that keeps it, if any.
 
     ``model`` is the part of the task that embeds; its weights are saved apart from the training state.
     """
-    numbers, before = _so_far(folder, run.iteration, health)
+
+    run: Run
+    health: Health | None
+    model: nn.Module
+    folder: RunFolder | None = None
+    numbers: dict[str, float] = field(init=False)
+    before: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Recall the last numbers of a resumed run and the seconds it took, and show ``health`` its history."""
+        self.numbers, self.before = {}, 0.0
+        for record in self.folder.read_metrics() if self.folder is not None and self.run.iteration else ():
+            self.numbers = {name: value for name, value in record.items() if name not in ("iteration", "seconds")}
+            self.before = record["seconds"]
+            self._check(record["iteration"])
+
+    def look(self, step: Step, seconds: float) -> str | None:
+        """Log an iteration; return what is wrong with it, if anything is."""
+        iteration = self.run.iteration
+        self.numbers = {name: float(value) for name, value in step.numbers.items()} | self.run.task.describe(step)
+        if self.folder is not None:
+            self.folder.append_metrics({"iteration": iteration, **self.numbers, "seconds": self.before + seconds})
+        return self._check(iteration)
+
+    def _check(self, iteration: int) -> str | None:
+        return None if self.health is None else self.health.check(iteration, self.numbers)
+
+    def save(self) -> None:
+        if self.folder is not None:
+            self.folder.save_state(self.run.state(), self.model.state_dict())
+
+
+def train(
+    trainees: Sequence[Trainee],
+    schedule: Schedule,
+    *,
+    report: Report = silent,
+    stop_on_collapse: bool = True,
+    capture: bool = True,
+    profiler: Profiler | None = None,
+) -> list[Outcome]:
+    """Drive the loop to the end of the schedule for all trainees at once.
+
+    Those with a folder can be killed and resumed at any moment. One that collapses is taken out; the others finish
+    before the error is raised.
+    """
+    iterate = lockstep if profiler is None else profiler.lockstep
+    runs, by_run = [trainee.run for trainee in trainees], {id(trainee.run): trainee for trainee in trainees}
+    folders = [str(trainee.folder.path) for trainee in trainees if trainee.folder is not None]
+    collapses: list[str] = []
     begun = saved = time.perf_counter()
-    with _stop_signal(folder is not None) as stop:
-        for step in run.iterate(schedule.iterations):
+    with _stop_signal(bool(folders)) as stop:
+        for steps in iterate(runs, schedule.iterations, capture=capture):
             now = time.perf_counter()
-            words = ""
-            if _due(run.iteration, schedule):
-                numbers = _measure(run, step)
-                words = f"loss {numbers['loss']:.4f}"
-                if folder is not None:
-                    folder.append_metrics({"iteration": run.iteration, **numbers, "seconds": before + now - begun})
-                _examine(health, run.iteration, numbers, stop_on_collapse)
-            report(run.iteration, words)
-            finished = run.iteration == schedule.iterations
-            if folder is not None and (finished or stop.is_set() or now - saved >= schedule.save_every):
-                folder.save_state(run.state(), model.state_dict())
+            words, iteration = "", steps[0][0].iteration
+            for run, step in steps if _due(iteration, schedule) else ():
+                wrong = by_run[id(run)].look(step, now - begun)
+                words = f"loss {by_run[id(run)].numbers['loss']:.4f}"
+                if wrong:
+                    collapses.append(wrong)
+                    if stop_on_collapse:
+                        runs.remove(run)
+                    elif len(collapses) == 1:
+                        _log.info("training goes on after a collapse: %s", wrong)
+            report(iteration, words)
+            finished = iteration == schedule.iterations
+            if finished or stop.is_set() or now - saved >= schedule.save_every:
+                for run in runs:
+                    by_run[id(run)].save()
                 saved = time.perf_counter()
-            if stop.is_set() and folder is not None and not finished:
-                where = f"iteration {run.iteration} of {schedule.iterations}"
-                raise Interrupted(f"stopped at {where}; everything is saved in {folder.path}: continue with --resume")
-    return Outcome(run.iteration, before + time.perf_counter() - begun, numbers)
+            if stop.is_set() and not finished:
+                where = f"iteration {iteration} of {schedule.iterations}; everything is saved in {', '.join(folders)}"
+                raise Interrupted(f"stopped at {where}: continue with --resume")
+    if collapses and stop_on_collapse:
+        raise Collapsed(f"training collapsed: {collapses[0]}; --keep-going trains on regardless")
+    seconds, profile = time.perf_counter() - begun, None if profiler is None else profiler.profile
+    return [Outcome(t.run.iteration, t.before + seconds, t.numbers, profile) for t in trainees]
 
 
 def _due(iteration: int, schedule: Schedule) -> bool:
     return iteration == 1 or iteration % schedule.log_every == 0 or iteration == schedule.iterations
-
-
-def _measure(run: Run, step: Step) -> dict[str, float]:
-    return {**{name: float(value) for name, value in step.numbers.items()}, **run.task.describe(step)}
-
-
-def _examine(health: Health, iteration: int, numbers: dict[str, float], stop: bool) -> None:
-    sentence = health.check(iteration, numbers)
-    if sentence and stop:
-        raise Collapsed(f"training collapsed: {sentence}; --keep-going trains on regardless")
-
-
-def _so_far(folder: RunFolder | None, iteration: int, health: Health) -> tuple[dict[str, float], float]:
-    """The last numbers of a resumed run and the seconds it took, with its history shown to ``health`` again."""
-    numbers: dict[str, float] = {}
-    seconds = 0.0
-    for record in folder.read_metrics() if folder is not None and iteration else ():
-        numbers = {name: value for name, value in record.items() if name not in ("iteration", "seconds")}
-        seconds = record["seconds"]
-        health.check(record["iteration"], numbers)
-    return numbers, seconds
 
 
 @contextmanager

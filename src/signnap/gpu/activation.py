@@ -1,0 +1,46 @@
+"""ReLU and dropout in one pass, forwards and backwards."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+_BLOCK = 1024
+
+
+@triton.jit
+def _rectify_block(
+    x: tl.tensor, noise: tl.tensor, out: tl.tensor, size: tl.tensor, dropped: tl.tensor, scale: tl.tensor,
+    BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    value = tl.load(x + at, mask=inside, other=0.0)
+    kept = (tl.load(noise + at, mask=inside, other=0).to(tl.int32) >= dropped) & (value > 0)
+    tl.store(out + at, tl.where(kept, value * scale, 0.0), mask=inside)
+
+
+@triton.jit
+def _pass_block(
+    grad: tl.tensor, out: tl.tensor, result: tl.tensor, size: tl.tensor, scale: tl.tensor, BLOCK: tl.constexpr
+) -> None:
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < size
+    passes = tl.load(out + at, mask=inside, other=0.0) > 0
+    tl.store(result + at, tl.where(passes, tl.load(grad + at, mask=inside, other=0.0) * scale, 0.0), mask=inside)
+
+
+def rectified(x: Tensor, noise: Tensor, dropped: int, scale: float) -> Tensor:
+    """scale · relu(x) where the noise, a whole number for each element, is at least ``dropped``, else 0."""
+    x, out = x.contiguous(), torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    _rectify_block[(triton.cdiv(x.numel(), _BLOCK),)](x, noise, out, x.numel(), dropped, scale, _BLOCK)
+    return out
+
+
+def rectified_backward(grad: Tensor, out: Tensor, scale: float) -> Tensor:
+    """scale · grad where ``rectified`` gave something positive, else 0."""
+    grad, result = grad.contiguous(), torch.empty_like(out)
+    _pass_block[(triton.cdiv(out.numel(), _BLOCK),)](grad, out, result, out.numel(), scale, _BLOCK)
+    return result

@@ -1,0 +1,281 @@
+"""Score, loss and gradient of blocks of anchors in one kernel, which never writes anything of size N×K (spec §2.4).
+
+Each tile of negatives is gathered once: its scores, their losses and the slopes of these stay in registers, and the
+slopes multiply the tile into the gradient before the next one comes. Σ exp(score) is kept with the largest score so
+far taken out, beginning with the positive's; under softmax the gradient is rescaled along with it.
+
+Products with shared negatives are of 16-bit halves (see ``halves``); the bank is split once, before all blocks need it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .halves import SCALE, halves, split
+
+
+class Launch(NamedTuple):
+    """Anchors and negatives in one tile, and the warps and pipeline stages that work on it."""
+
+    anchors: int
+    negatives: int  # at most 64: see _judge
+    warps: int
+    stages: int
+
+
+#: Launches by the width of an embedding, rounded up to a power of two: anchors that share their negatives …
+SHARED = {
+    16: Launch(64, 64, 4, 2),
+    32: Launch(64, 64, 4, 2),
+    64: Launch(64, 64, 4, 2),
+    128: Launch(64, 64, 4, 2),
+    256: Launch(64, 32, 4, 2),
+}
+
+#: … and anchors that have their own. One warp each: sums over a tile then need neither shared memory nor barriers.
+OWN = {
+    16: Launch(1, 32, 1, 2),
+    32: Launch(1, 32, 1, 2),
+    64: Launch(1, 32, 1, 2),
+    128: Launch(1, 16, 1, 2),
+    256: Launch(1, 8, 1, 2),
+}
+
+#: How each precision multiplies. A float16 has as many bits of mantissa as a tf32 number, and takes half the space.
+PRODUCTS = {"float32": ("split", torch.float16), "tf32": ("single", torch.float16), "bf16": ("single", torch.bfloat16)}
+
+
+def contrast(
+    z: Tensor,
+    other: Tensor,
+    bank: Tensor,
+    negatives: Tensor,
+    temperature: float,
+    shift: Tensor | None,
+    precision: str = "float32",
+    want_other: bool = False,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Loss and InfoNCE value of every anchor; τ times the gradients of their sum in ``z`` and, if wanted, ``other``.
+
+    ``negatives`` is (groups, K): group g serves the anchors from g·share on, where share = ⌈N / groups⌉. With
+    ``shift`` = log Z + log c, a tensor without dimensions, the loss is binary NCE's; without, it is softmax's. Rows
+    of a matrix may be any distance apart, but each is contiguous; the bank's numbers are below 255. ``precision``
+    concerns only the matrix products with shared negatives: positives, and negatives of an anchor's own, are
+    multiplied in float32.
+    """
+    count, dim = z.shape
+    share = -(-count // len(negatives))
+    padded = max(16, triton.next_power_of_2(dim))
+    if share == 1:
+        tile, product, upper, lower = OWN[padded], "rowwise", bank, None
+    else:
+        tile, (product, kind) = SHARED[padded], PRODUCTS[precision]
+        upper, lower = halves(bank, kind, product == "split")
+    loss, info, z_grad = z.new_empty(count), z.new_empty(count), z.new_empty(count, dim)
+    other_grad = torch.empty_like(z_grad) if want_other else None
+    matrices = [part for matrix in (z, other, upper, negatives) for part in (matrix, matrix.stride(0))]
+    outputs = (loss, info, z_grad, other_grad)
+    sizes = (count, share, negatives.shape[1], 1 / temperature)
+    constants = (dim, padded, tile.anchors, tile.negatives, product)
+    _contrast[(triton.cdiv(count, share) * triton.cdiv(share, tile.anchors),)](
+        *matrices, lower, shift, *outputs, *sizes, *constants, num_warps=tile.warps, num_stages=tile.stages
+    )
+    return loss, info, z_grad, other_grad
+
+
+@triton.jit
+def _contrast(
+    z: tl.tensor, z_stride: tl.tensor, other: tl.tensor, other_stride: tl.tensor,
+    bank: tl.tensor, bank_stride: tl.tensor, negatives: tl.tensor, negatives_stride: tl.tensor,
+    bank_lower: tl.tensor | None, shift: tl.tensor | None,
+    loss: tl.tensor, info: tl.tensor, z_grad: tl.tensor, other_grad: tl.tensor | None,
+    count: tl.tensor, share: tl.tensor, num_negatives: tl.tensor, sharpness: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr,
+    ANCHORS: tl.constexpr, NEGATIVES: tl.constexpr, PRODUCT: tl.constexpr,
+) -> None:  # fmt: skip
+    """One block of anchors that share their negatives or, rowwise, one anchor, whose own values are then scalars."""
+    tl.static_assert(NEGATIVES <= 64, "see _judge")
+    axis: tl.constexpr = 0 if PRODUCT == "rowwise" else 1
+    binary: tl.constexpr = shift is not None
+    group, anchors, present = _block(count, share, ANCHORS, axis)
+    scaled = _rows(z, anchors, z_stride, present, DIM, PADDED, axis) * sharpness
+    partner = _rows(other, anchors, other_stride, present, DIM, PADDED, axis)
+    positive = tl.sum(scaled * partner, axis)
+    size, upper, lower = _factors(scaled, bank.dtype.element_ty, PRODUCT)
+    peak, total, pull = positive, tl.exp(positive - positive), tl.zeros_like(scaled)
+    if binary:
+        level = tl.load(shift)
+        floor, above, rise = _softplus(level - positive)
+        cost, slope = floor + tl.log(above), -rise
+    for start in range(0, num_negatives, NEGATIVES):
+        places = start + tl.arange(0, NEGATIVES)
+        listed = places < num_negatives
+        index = tl.load(negatives + (group * negatives_stride + places), mask=listed, other=0).to(tl.int64)
+        rows = _rows(bank, index, bank_stride, listed, DIM, PADDED, 1)
+        rests = rows if PRODUCT != "split" else _rows(bank_lower, index, bank_stride, listed, DIM, PADDED, 1)
+        # A score of −∞ adds nothing: no loss, no slope, no part in the sum.
+        scores = tl.where(listed, _scores(upper, lower, rows, rests, PRODUCT) * size, float("-inf"))
+        slopes, peak, total, fade = _accumulate(scores, peak, total, axis)
+        if binary:
+            slopes, losses = _judge(scores - level, axis)
+            cost += losses
+        else:
+            pull *= _across(fade, axis)
+        pull = _add_rows(pull, slopes, rows, rests, PRODUCT)
+    pull = pull if PRODUCT == "rowwise" else pull / (SCALE * SCALE)
+    information = peak - positive + tl.log(total)
+    if not binary:
+        cost, slope = information, tl.exp(-information) - 1
+        pull /= _across(total, axis)
+    tl.store(loss + anchors, cost, mask=present)
+    tl.store(info + anchors, information, mask=present)
+    slope = _across(slope, axis)
+    _store_rows(z_grad, pull + slope * partner, anchors, present, DIM, PADDED, axis)
+    if other_grad is not None:
+        _store_rows(other_grad, slope * scaled / sharpness, anchors, present, DIM, PADDED, axis)
+
+
+@triton.jit
+def _block(
+    count: tl.tensor, share: tl.tensor, ANCHORS: tl.constexpr, AXIS: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    """The group this program works for, its anchors in it, and which of these there are."""
+    program = tl.program_id(0)
+    if AXIS == 0:
+        group = program.to(tl.int64)
+        anchors = group
+        present = group < count
+    else:
+        blocks = tl.cdiv(share, ANCHORS)
+        group = (program // blocks).to(tl.int64)
+        places = program % blocks * ANCHORS + tl.arange(0, ANCHORS)
+        anchors = group * share + places
+        present = (places < share) & (anchors < count)
+    return group, anchors, present
+
+
+@triton.jit
+def _rows(
+    matrix: tl.tensor, index: tl.tensor, stride: tl.tensor, present: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """Rows of a matrix or, for axis 0, one row; what there is not is zero."""
+    at, inside = _cells(matrix, index, stride, present, DIM, PADDED, AXIS)
+    return tl.load(at, mask=inside, other=0.0)
+
+
+@triton.jit
+def _store_rows(
+    matrix: tl.tensor, rows: tl.tensor, index: tl.tensor, present: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
+) -> None:  # fmt: skip
+    """Write such rows, one after another."""
+    at, inside = _cells(matrix, index, DIM, present, DIM, PADDED, AXIS)
+    tl.store(at, rows, mask=inside)
+
+
+@triton.jit
+def _cells(
+    matrix: tl.tensor, index: tl.tensor, stride: tl.tensor, present: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """Where such rows lie, and which of their cells there are."""
+    columns = tl.arange(0, PADDED)
+    inside = columns < DIM
+    if AXIS == 1:
+        inside = present[:, None] & inside[None, :]
+    return matrix + (_across(index, AXIS) * stride + columns), inside
+
+
+@triton.jit
+def _across(values: tl.tensor, AXIS: tl.constexpr) -> tl.tensor:
+    """Values, one per row, ready to meet all columns of theirs; a scalar is."""
+    if AXIS == 1:
+        values = values[:, None]
+    return values
+
+
+@triton.jit
+def _factors(scaled: tl.tensor, KIND: tl.constexpr, PRODUCT: tl.constexpr) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    """Embeddings as both halves of factors, and what their products with bank rows are to be multiplied by.
+
+    Every anchor has a scale of its own, a power of two, so that no embedding is too long or too short.
+    """
+    if PRODUCT == "rowwise":
+        size = 1.0
+        upper = scaled
+        lower = scaled
+    else:
+        length = tl.exp2(tl.ceil(tl.log2(tl.maximum(tl.max(tl.abs(scaled), 1), 1e-30))))[:, None]
+        size = length / (SCALE * SCALE)
+        upper, lower = split(scaled / length * SCALE, KIND)
+    return size, upper, lower
+
+
+@triton.jit
+def _scores(upper: tl.tensor, lower: tl.tensor, rows: tl.tensor, rests: tl.tensor, PRODUCT: tl.constexpr) -> tl.tensor:
+    """Products of the anchors with the rows."""
+    if PRODUCT == "rowwise":
+        scores = tl.sum(upper[None, :] * rows, 1)
+    else:
+        scores = tl.dot(upper, tl.trans(rows))
+        if PRODUCT == "split":
+            scores = tl.dot(upper, tl.trans(rests), scores)
+            scores = tl.dot(lower, tl.trans(rows), scores)
+    return scores
+
+
+@triton.jit
+def _add_rows(
+    onto: tl.tensor, slopes: tl.tensor, rows: tl.tensor, rests: tl.tensor, PRODUCT: tl.constexpr
+) -> tl.tensor:
+    """Add every row times its slope; but for rowwise, both have been scaled."""
+    if PRODUCT == "rowwise":
+        onto += tl.sum(slopes[:, None] * rows, 0)
+    else:
+        upper, lower = split(slopes * SCALE, rows.dtype)
+        onto = tl.dot(upper, rows, onto)
+        if PRODUCT == "split":
+            onto = tl.dot(upper, rests, onto)
+            onto = tl.dot(lower, rows, onto)
+    return onto
+
+
+@triton.jit
+def _accumulate(
+    scores: tl.tensor, peak: tl.tensor, total: tl.tensor, AXIS: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """Go on with Σ exp(score) = total·exp(peak): exp(score − peak), both, and what earlier parts shrink by."""
+    higher = tl.maximum(peak, tl.max(scores, AXIS))
+    fade = tl.exp(peak - higher)
+    raised = tl.exp(scores - _across(higher, AXIS))
+    return raised, higher, total * fade + tl.sum(raised, AXIS), fade
+
+
+@triton.jit
+def _judge(odds: tl.tensor, AXIS: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """Slope of every softplus, and their sum over a tile.
+
+    A sum of logarithms is the logarithm of a product, which costs one instead of one each. At most 64 factors, none
+    above 2, cannot overflow.
+    """
+    floor, above, slopes = _softplus(odds)
+    return slopes, tl.sum(floor, AXIS) + tl.log(tl.reduce(above, AXIS, _times))
+
+
+@triton.jit
+def _softplus(x: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    """log(1 + exp(x)) = floor + log(above), and its slope; nothing here overflows."""
+    small = tl.exp(-tl.abs(x))
+    above = 1 + small
+    return tl.maximum(x, 0.0), above, tl.where(x >= 0, 1.0, small) / above
+
+
+@triton.jit
+def _times(left: tl.tensor, right: tl.tensor) -> tl.tensor:
+    return left * right

@@ -1,0 +1,149 @@
+"""What a perturbed view draws and normalises: which entries are dropped, and the weights of those that stay."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+#: Random words that ``random_subset`` takes as its key: one for each round of mixing.
+KEY_WORDS = 8
+#: Permutations of fewer than 2^8 numbers are cut out of larger ones. A pair of numbers that agree in one half of their
+#: bits stays a pair of that kind through two rounds with probability 2^-(bits of the half): 16^-4 is rare enough.
+_LEAST_BITS = 8
+_BLOCK = 128
+_ENTRIES = 32
+
+
+@triton.jit
+def _with_self(
+    indices: tl.tensor,
+    mirror: tl.tensor,
+    stored: tl.tensor,
+    entries: tl.tensor,
+    valid: tl.tensor,
+    row: tl.tensor,
+    INCOMING: tl.constexpr,
+) -> tl.tensor:
+    """The values of some entries of a row before they are normalised: the diagonal counts once more."""
+    loop = (tl.load(indices + entries, mask=valid, other=-1) == row).to(tl.float32)
+    if INCOMING:
+        opposite = tl.load(mirror + entries, mask=valid, other=0)
+        heard = tl.load(stored + opposite, mask=valid, other=0.0) != 0.0
+        value = tl.maximum(heard.to(tl.float32), loop)
+    else:
+        value = tl.load(stored + entries, mask=valid, other=0.0)
+    return value + loop
+
+
+@triton.jit
+def _mean_row(
+    indptr: tl.tensor,
+    indices: tl.tensor,
+    mirror: tl.tensor,
+    stored: tl.tensor,
+    weights: tl.tensor,
+    transposed: tl.tensor,
+    INCOMING: tl.constexpr,
+    ENTRIES: tl.constexpr,
+) -> None:
+    row = tl.program_id(0)
+    start = tl.load(indptr + row)
+    stop = tl.load(indptr + row + 1)
+    sums = tl.full((ENTRIES,), 0.0, tl.float32)
+    for first in range(start, stop, ENTRIES):
+        entries = first + tl.arange(0, ENTRIES)
+        sums += _with_self(indices, mirror, stored, entries, entries < stop, row, INCOMING)
+    total = tl.sum(sums, axis=0)
+    for first in range(start, stop, ENTRIES):
+        entries = first + tl.arange(0, ENTRIES)
+        valid = entries < stop
+        share = _with_self(indices, mirror, stored, entries, valid, row, INCOMING) / total
+        tl.store(weights + entries, share, mask=valid)
+        tl.store(transposed + tl.load(mirror + entries, mask=valid, other=0), share, mask=valid)
+
+
+@triton.jit
+def _scrambled(x: tl.tensor) -> tl.tensor:
+    """A 32-bit word in which every bit depends on every bit of ``x``: the finaliser of MurmurHash3."""
+    x = (x ^ (x >> 16)) * 0x85EBCA6B
+    x = (x ^ (x >> 13)) * 0xC2B2AE35
+    return x ^ (x >> 16)
+
+
+@triton.jit
+def _subset_block(
+    key: tl.tensor,
+    stored: tl.tensor | None,
+    ranks: tl.tensor | None,
+    out: tl.tensor,
+    length: tl.tensor,
+    size: tl.tensor,
+    count: tl.tensor,
+    low_mask: tl.tensor,
+    high_mask: tl.tensor,
+    ROUNDS: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    """Write which places are chosen or, given stored values and their ranks, the values of those that are not."""
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = index < length
+    rank = index if ranks is None else tl.load(ranks + index, mask=inside, other=-1)
+    ranked = (rank >= 0) & (rank < size)
+    place = tl.where(ranked, rank, 0).to(tl.uint32)
+    walking = index >= 0
+    while tl.max(walking.to(tl.int32), axis=0) > 0:
+        moved = place
+        for turn in range(0, ROUNDS, 2):
+            moved ^= _scrambled((moved & low_mask) ^ tl.load(key + turn).to(tl.uint32)) & high_mask
+            moved ^= _scrambled((moved & high_mask) ^ tl.load(key + turn + 1).to(tl.uint32)) & low_mask
+        place = tl.where(walking, moved, place)
+        walking = place >= size
+    chosen = ranked & (place < count)
+    if stored is None:
+        tl.store(out + index, chosen, mask=inside)
+    else:
+        tl.store(out + index, tl.where(chosen, 0.0, tl.load(stored + index, mask=inside, other=0.0)), mask=inside)
+
+
+def mean_with_self(
+    indptr: Tensor, indices: Tensor, mirror: Tensor, stored: Tensor, incoming: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The weights of a mean over each row's entries and, once more, the node itself; and the same weights transposed.
+
+    The entries weigh what is stored (the random walk of spec §2.2) or, for ``incoming``, 1 where the opposite entry
+    is stored or the node hears itself (GraphSAGE's mean, spec §2.3). The second result holds at ``mirror[e]`` what
+    the first holds at ``e``.
+    """
+    stored = stored.contiguous()
+    weights, transposed = torch.empty_like(stored), torch.empty_like(stored)
+    arrays = (indptr, indices, mirror, stored, weights, transposed)
+    _mean_row[(indptr.numel() - 1,)](*arrays, INCOMING=incoming, ENTRIES=_ENTRIES, num_warps=1)
+    return weights, transposed
+
+
+def random_subset(size: int, count: int, key: Tensor) -> Tensor:
+    """A mask of exactly ``count`` True among ``size``, chosen by a key of KEY_WORDS random words on the device.
+
+    Element i is chosen if π(i) < count, where the key makes the permutation π: a Feistel network (each half of the
+    bits is changed in turn by a hash of the other) over a power of two that is not below the size, applied again until
+    the result is below it. So the count is exact, with no sorting and no waiting for the device.
+    """
+    return _subset(torch.empty(size, dtype=torch.bool, device=key.device), size, count, key, None, None)
+
+
+def without_subset(stored: Tensor, ranks: Tensor, size: int, count: int, key: Tensor) -> Tensor:
+    """The stored values with ``count`` of those that have a rank (0 to ``size`` − 1; others −1) set to zero."""
+    return _subset(torch.empty_like(stored), size, count, key, stored, ranks)
+
+
+def _subset(out: Tensor, size: int, count: int, key: Tensor, stored: Tensor | None, ranks: Tensor | None) -> Tensor:
+    bits = max(_LEAST_BITS, (size - 1).bit_length())
+    low_mask = 2 ** (bits // 2) - 1
+    high_mask = 2**bits - 1 - low_mask
+    numbers = (out.numel(), size, count, low_mask, high_mask)
+    # One warp for each block: the end of the walk is then agreed upon without a barrier.
+    grid = (triton.cdiv(out.numel(), _BLOCK),)
+    _subset_block[grid](key, stored, ranks, out, *numbers, ROUNDS=KEY_WORDS, BLOCK=_BLOCK, num_warps=1)
+    return out

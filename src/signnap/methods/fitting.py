@@ -1,0 +1,115 @@
+"""From models and a graph to trained models: one run each, in one loop, kept in folders where wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..config import to_toml
+from ..data import load_graph, make_split
+from ..errors import SignnapError
+from ..graph import Graph
+from ..train.checkpoint import RunFolder
+from ..train.health import Health
+from ..train.loop import Run
+from ..train.profile import Profiler
+from ..train.progress import Report, silent
+from ..train.session import Schedule, Trainee, train
+from .facts import check_resumable, choose_device, own_perturbation, run_facts
+
+if TYPE_CHECKING:
+    import torch
+
+    from .settings import Settings
+    from .signnap import SIGNNAP
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A model to train: how, on what it may see, what is recorded about that, and the folder that keeps it, if any."""
+
+    model: SIGNNAP
+    settings: Settings
+    graph: Graph
+    facts: dict[str, Any]
+    folder: RunFolder | None
+
+
+def fit_together(
+    models: Sequence[SIGNNAP],
+    graph: Any,
+    outs: Sequence[str | Path | None],
+    *,
+    resume: bool = False,
+    device: str = "auto",
+    profile: bool = False,
+    report: Report = silent,
+    stop_on_collapse: bool = True,
+    save_every: float = 30.0,
+) -> None:
+    """Train all models on one graph at once: they share it, its features and, on a GPU, every launch.
+
+    Each becomes what it would have become alone. Labels are removed before anything else happens. A profile is that
+    of all models together, and its trace goes to the first folder.
+    """
+    plans = _plans(models, load_graph(graph), outs, choose_device(device))
+    iterations, first = _length(plans), plans[0].folder
+    if profile and first is None:
+        raise SignnapError("a profile is written to the folder of its run: give out as well")
+    for plan in plans:
+        if plan.folder is not None:
+            check_resumable(plan.folder, plan.settings, plan.facts, resume)
+    trainees = [_trainee(plan, resume) for plan in plans]
+    left = iterations - min(trainee.run.iteration for trainee in trainees)
+    profiler = Profiler(first.trace, left) if profile and first is not None else None
+    for plan, trainee in zip(plans, trainees, strict=True):
+        model = plan.model
+        model.settings_, model.encoder_, model.facts_ = plan.settings, trainee.model, plan.facts
+        if plan.folder is not None:
+            plan.folder.begin(to_toml(plan.settings), plan.facts)
+    schedule = Schedule(iterations, save_every=save_every)
+    outcomes = train(trainees, schedule, report=report, stop_on_collapse=stop_on_collapse, profiler=profiler)
+    for plan, outcome in zip(plans, outcomes, strict=True):
+        plan.model.outcome_ = outcome
+        plan.model.facts_ = plan.facts | run_facts(plan.graph, outcome)
+        if plan.folder is not None:
+            plan.folder.write_facts(plan.model.facts_)
+
+
+def _plans(
+    models: Sequence[SIGNNAP], graph: Graph, outs: Sequence[str | Path | None], device: torch.device
+) -> list[_Plan]:
+    chosen = [model.settings_for(graph.name) for model in models]
+    splits = {settings.split for settings in chosen}
+    visible = {split: _visible(graph, split).without_labels().to(device) for split in splits}
+    known = {split: run_facts(seen) for split, seen in visible.items()}
+    plans = []
+    for model, settings, out in zip(models, chosen, outs, strict=True):
+        facts = known[settings.split] | own_perturbation(model.get_params()["perturbation"])
+        folder = None if out is None else RunFolder(out)
+        plans.append(_Plan(model, settings, visible[settings.split], facts, folder))
+    return plans
+
+
+def _length(plans: Sequence[_Plan]) -> int:
+    lengths = sorted({plan.settings.iterations for plan in plans})
+    if len(lengths) > 1:
+        raise SignnapError(f"models for {lengths} iterations were given: trained together they need equally many")
+    return lengths[0]
+
+
+def _trainee(plan: _Plan, resume: bool) -> Trainee:
+    """Begin one run or bring it back to its last checkpoint."""
+    run = Run(plan.model.task(plan.graph), plan.settings.lr, plan.settings.weight_decay)
+    if resume and plan.folder is not None:
+        plan.folder.restore(run, plan.settings.iterations)
+    encoder, objective = run.task.modules["encoder"], run.task.modules["objective"]
+    lonely = plan.graph.num_nodes == 1  # one node always equals itself
+    return Trainee(run, None if lonely else Health(objective.chance()), encoder, plan.folder)
+
+
+def _visible(graph: Graph, split: str) -> Graph:
+    """What training may see: everything, or only the training nodes of an inductive split."""
+    return graph if split == "none" else make_split(graph, split).training_graph(graph)

@@ -1,0 +1,66 @@
+"""The task of SIGNNAP: two perturbed views, one encoder, one objective."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from .. import rng
+from ..contracts import Encoder, Objective, Perturbation
+from ..geometry import alignment, effective_rank, uniformity
+from ..graph import View
+from ..train.loop import Step
+from ..train.regions import region
+
+
+class TwoViews:
+    """The paper's method as a task for the loop (Eq. 2 for the views, Eq. 6 for the objective)."""
+
+    def __init__(
+        self,
+        view: View,
+        encoder: Encoder,
+        objective: Objective,
+        perturbation: Perturbation,
+        seed: int,
+        coarse: bool = False,
+    ) -> None:
+        self.view, self.perturbation, self.coarse = view, perturbation, coarse
+        device = view.stored.device
+        self.generators = {
+            purpose: rng.generator(seed, purpose, device) for purpose in ("views", "negatives", "layers")
+        }
+        self.encoder, self.objective = encoder.to(device), objective.to(device)
+        self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
+        # A module that sizes itself on first use draws its weights here.
+        with torch.no_grad(), rng.as_default(rng.generator(seed, "sizes", device)):
+            dim = self.encoder.eval()(view).shape[1]
+        self.objective.prepare(view.pattern.num_nodes, dim, rng.generator(seed, "bank", device))
+
+    def step(self) -> Step:
+        with region("views"):
+            views = [self.perturbation(self.view, self.generators["views"]) for _ in range(2)]
+        with region("encoder"), rng.as_default(self.generators["layers"]):
+            z1, z2 = self.encoder.encode(views)
+        with region("contrast"):
+            terms = self.objective(z1, z2, self.generators["negatives"])
+        numbers = {
+            "loss": terms.total.detach(),
+            "loss_1": terms.first.detach(),
+            "loss_2": terms.second.detach(),
+        }
+        if terms.mutual_information_bound is not None:
+            numbers["mutual_information_bound"] = terms.mutual_information_bound
+        return Step(terms.total, numbers, (z1.detach(), z2.detach(), terms.detached()))
+
+    def advance(self, step: Step) -> None:
+        self.objective.update(*step.outputs)
+
+    def describe(self, step: Step) -> dict[str, float]:
+        z1, z2, _ = step.outputs
+        return {
+            "alignment": alignment(z1, z2),
+            "uniformity": uniformity(z1, sample=1000),
+            "effective_rank": effective_rank(z1),
+            "norm": float(z1.norm(dim=1).mean()),
+        }

@@ -1,0 +1,116 @@
+"""Every benchmark script runs from end to end, and goes on where it stopped."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+
+@pytest.fixture
+def run(benchmarks, tmp_path):
+    """Run a script quickly and return what is in its file (None while there is none)."""
+    out = tmp_path / "results" / "out.json"
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"}
+
+    def finished(name, *options):
+        command = [sys.executable, benchmarks / name, "--quick", "--out", out, *options]
+        done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        if not out.exists():
+            return None
+        assert out.with_suffix(".md").read_text(encoding="utf-8").startswith("# ")
+        return json.loads(out.read_text(encoding="utf-8"))
+
+    return finished
+
+
+def test_steps(run):
+    chosen = ["--backbones", "gcn", "gat"]
+    part = run("steps.py", *chosen, "--variants", "captured")
+    assert [(row["backbone"], row["variant"]) for row in part["rows"]] == [("gat", "captured"), ("gcn", "captured")]
+    whole = run("steps.py", *chosen)
+    rows = {(row["backbone"], row["variant"]): row for row in whole["rows"]}
+    of_gcn = {"captured", "eager", "prototype", "prototype per anchor", "own negatives", "tf32", "bf16", "five seeds"}
+    assert set(rows) == {("gat", "captured"), ("gat", "eager"), *(("gcn", name) for name in of_gcn)}
+    assert not [row for row in rows.values() if "error" in row]
+    assert [rows[key]["session"] for key in (("gcn", "captured"), ("gcn", "eager"))] == [0, 1]
+    ours, eager, five = (rows["gcn", name] for name in ("captured", "eager", "five seeds"))
+    slow = rows["gcn", "prototype"]["milliseconds"]
+    assert ours["than_eager"] == pytest.approx(eager["milliseconds"] / ours["milliseconds"])
+    assert five["than_prototype"] == pytest.approx(5 * slow / five["milliseconds"])
+    assert five["gflop"] == pytest.approx(5 * ours["gflop"])
+    assert ours["over_floor"] == pytest.approx(ours["milliseconds"] / ours["floor_ms"])
+    own = rows["gcn", "prototype per anchor"]["milliseconds"] / rows["gcn", "own negatives"]["milliseconds"]
+    assert rows["gcn", "own negatives"]["than_prototype"] == pytest.approx(own)
+    assert whole["protocol"]["warm-up iterations"] == 1
+
+
+def test_a_cell_that_fails_costs_only_itself(run):
+    rows = run("steps.py", "--graphs", "pubmad", "synthetic", "--backbones", "sage", "--variants", "eager")["rows"]
+    failed, measured = sorted(rows, key=lambda row: row["graph"])
+    assert failed["error"].startswith("SignnapError: unknown dataset 'pubmad'") and "milliseconds" not in failed
+    assert measured["graph"] == "synthetic" and "error" not in measured
+
+
+def test_matrix(run):
+    first = run("matrix.py", "--backbones", "gcn", "--workers", "1")
+    second = run("matrix.py", "--workers", "1")
+    assert [row["backbone"] for row in second["rows"]] == ["gcn", "gat"]
+    assert second["rows"][0] == first["rows"][0]
+    for row in second["rows"]:
+        assert len(row["accuracies"]) == 2 and all(20 < value <= 100 for value in row["accuracies"])
+        assert row["mean"] == pytest.approx(math.fsum(row["accuracies"]) / 2)
+        assert row["iterations_per_second"] == pytest.approx(2 * 3 / row["training_seconds"])
+    assert second["found"]["wall clock, s"] > first["found"]["wall clock, s"] > first["rows"][0]["training_seconds"]
+
+
+@pytest.mark.parametrize(("limit", "trained"), [(99, []), (124, []), (126, ["b"]), (251, ["b", "c"])])
+def test_no_cell_begins_that_may_pass_the_limit(script, limit, trained, monkeypatch):
+    """A hundred seconds are gone, and the only cell so far took 20 s and its probe 0, of which a quarter is added."""
+    matrix = script("matrix")
+    done, clock = [], [100.0]
+    record = SimpleNamespace(rows=[{"training_seconds": 20.0}])
+
+    class Fake(matrix.Matrix):
+        def cells(self):
+            yield from (("graph", "split", name) for name in "bc")
+
+        def train(self, graph, parts, backbone):
+            done.append(backbone)
+            clock[0] += 100
+            self.record.rows.append({"training_seconds": 20.0})
+
+    monkeypatch.setattr(matrix, "since_start", lambda: clock[0])
+    Fake(record, Namespace(limit_seconds=limit, seeds=5, workers=2), None, 0.0).run()
+    assert done == trained
+
+
+def test_queued_probes_count_towards_the_limit(script):
+    """Seven unfinished and five new ones on two workers are six rounds of the longest probe."""
+    matrix = script("matrix")
+    pending = [({"training_seconds": 30.0}, [Future() for _ in range(7)])]
+    record = SimpleNamespace(rows=[{"training_seconds": 20.0, "longest_probe_seconds": 8.0}, {"error": "E"}])
+    waiting = matrix.Matrix(record, Namespace(seeds=5, workers=2), None, 0.0, pending)
+    assert waiting.expected_seconds() == pytest.approx(1.25 * (30 + 6 * 8))
+
+
+def test_scaling(run):
+    found = run("scaling.py")
+    assert [row["size"] for row in found["rows"]] == [1000, 2000, 4000]
+    assert all(0.9 < row["entries"] / row["nodes"] / 20 <= 1 for row in found["rows"])
+    assert all(row["largest_degree"] > 3 * 20 for row in found["rows"])
+    assert found["found"]["exponent of time"] > 0
+    assert found["found"]["exponent of memory"] is None  # no device, none measured
+
+
+def test_an_exponent_is_a_slope(script):
+    rows = [{"nodes": 1, "entries": size - 1, "ms": 5 * size**1.25} for size in (10, 40, 90)]
+    assert script("scaling").exponent(rows, "ms") == pytest.approx(1.25)
+    assert script("scaling").exponent(rows[:1], "ms") is None
+    assert script("scaling").exponent([*rows, {"nodes": 7, "error": "E"}], "ms") == pytest.approx(1.25)

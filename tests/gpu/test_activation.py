@@ -1,0 +1,29 @@
+"""ReLU with dropout against the same in torch."""
+
+import pytest
+import torch
+
+from dense import source_of
+from signnap.gpu.activation import rectified, rectified_backward
+
+
+@pytest.mark.parametrize("shape", [(1,), (0, 3), (7, 5), (2, 60, 20)])
+@pytest.mark.parametrize("kind", [torch.int8, torch.int16])
+@pytest.mark.parametrize("dropped", [-100, 0, 64])
+def test_rectified_dropout_and_its_gradient(shape, kind, dropped, device):
+    x, grad = (torch.randn(shape, generator=source_of(seed)).to(device) for seed in (0, 1))
+    noise = torch.randint(-128, 128, shape, generator=source_of(2), dtype=kind).to(device)
+    wanted = torch.where(noise >= dropped, 3 * x.relu(), 0)
+    found = rectified(x, noise, dropped, 3.0)
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(rectified_backward(grad, found, 3.0), torch.where(wanted > 0, 3 * grad, 0))
+
+
+def test_transposed_inputs(device):
+    x, noise = (
+        torch.randn(5, 4, generator=source_of(0)).to(device).t(),
+        torch.zeros(4, 5, dtype=torch.int8, device=device),
+    )
+    found = rectified(x, noise, 0, 1.0)
+    assert torch.equal(found, x.relu())
+    assert torch.equal(rectified_backward(x, found, 1.0), x.relu())

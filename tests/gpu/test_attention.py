@@ -1,0 +1,103 @@
+"""Attention weights against a loop over rows, and their gradients against torch's own."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import leaky_relu
+
+from dense import entries, pattern_of, source_of
+from signnap.gpu.attention import attention, attention_backward
+
+SMALL = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4), (1, 1)]  # node 5 hears only itself
+HUB = [*SMALL, *((0, leaf) for leaf in range(6, 75))]  # the row of node 0 fills three tiles of 32 entries
+BIG = [*SMALL, *((0, leaf) for leaf in range(6, 140))]  # … and here more than one of 128
+SLOPE = 0.2
+
+
+def slow_attention(pattern, sender, receiver, kept):
+    """Row by row: the softmax of the scores of the entries that are kept."""
+    scores = [leaky_relu(sender[c] + receiver[r], SLOPE) for _, r, c in entries(pattern)]
+    weights = [torch.zeros_like(sender[0])] * len(scores)
+    for row in range(pattern.num_nodes):
+        chosen = [e for e in range(*pattern.indptr[row : row + 2].tolist()) if kept[e]]
+        for e, share in zip(chosen, torch.stack([scores[e] for e in chosen]).softmax(0), strict=True):
+            weights[e] = share
+    return torch.stack(weights)
+
+
+def example(nodes, pairs, heads, scale=1.0):
+    """A pattern, sender and receiver scores in float64, which entries are kept, and a gradient for the weights."""
+    pattern = pattern_of(nodes, np.array(pairs))
+    source = source_of(heads)
+    sender, receiver = scale * torch.randn(2, nodes, heads, generator=source)
+    kept = torch.rand(pattern.num_entries, generator=source) < 0.6
+    kept[pattern.diagonal] = True
+    return pattern, sender.double(), receiver.double(), kept, torch.randn(pattern.num_entries, heads, generator=source)
+
+
+def arrays(device, *tensors):
+    return [t.to(device, torch.float32) if t.is_floating_point() else t.to(device) for t in tensors]
+
+
+CASES = [(6, SMALL, 1), (6, SMALL, 2), (6, SMALL, 3), (6, SMALL, 8), (140, BIG, 1), (75, HUB, 8)]
+
+
+@pytest.mark.parametrize(("nodes", "pairs", "heads"), CASES)
+def test_weights_and_gradients(device, nodes, pairs, heads):
+    pattern, sender, receiver, kept, grad = example(nodes, pairs, heads)
+    sender.requires_grad_(), receiver.requires_grad_()
+    wanted = slow_attention(pattern, sender, receiver, kept)
+    for_sender, for_receiver = torch.autograd.grad(wanted, (sender, receiver), grad.double())
+
+    index = arrays(device, pattern.indptr, pattern.indices)
+    ends = arrays(device, sender.detach(), receiver.detach())
+    weights = attention(*index, *ends, kept.to(device), SLOPE)
+    assert weights.shape == (pattern.num_entries, heads) and weights.dtype == torch.float32
+    torch.testing.assert_close(weights.double().cpu(), wanted.detach(), rtol=1e-5, atol=1e-6)
+    assert not weights[~kept.to(device)].any()
+
+    given = arrays(device, pattern.mirror), arrays(device, grad)
+    found = attention_backward(*index, *given[0], *ends, weights, *given[1], SLOPE)
+    torch.testing.assert_close(found[0].double().cpu(), for_sender, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found[1].double().cpu(), for_receiver, rtol=1e-4, atol=1e-5)
+
+
+def test_huge_scores_do_not_overflow(device):
+    pattern, sender, receiver, kept, _ = example(6, SMALL, 2, scale=1e4)
+    found = attention(*arrays(device, pattern.indptr, pattern.indices, sender, receiver, kept), SLOPE)
+    wanted = slow_attention(pattern, sender, receiver, kept)
+    torch.testing.assert_close(found.double().cpu(), wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_a_tile_without_any_kept_entry(device):
+    """Only the last entry of the hub's long row is kept: all tiles before it hold nothing."""
+    pattern, sender, receiver, kept, _ = example(75, HUB, 8)
+    start, stop = pattern.indptr[:2].tolist()
+    kept[start:stop] = False
+    kept[stop - 1] = True
+    found = attention(*arrays(device, pattern.indptr, pattern.indices, sender, receiver, kept), SLOPE)
+    assert torch.equal(found[stop - 1].cpu(), torch.ones(8)) and not found[start : stop - 1].any()
+    assert found.isfinite().all()
+
+
+def test_scores_of_zero_pass_the_gradient_that_torch_passes(device):
+    pattern, _, _, kept, grad = example(6, SMALL, 2)
+    zero = torch.zeros(6, 2, dtype=torch.float64, requires_grad=True)
+    wanted = torch.autograd.grad(slow_attention(pattern, zero, torch.zeros(6, 2), kept), zero, grad.double())[0]
+    index = arrays(device, pattern.indptr, pattern.indices)
+    ends = arrays(device, zero.detach(), zero.detach())
+    weights = attention(*index, *ends, kept.to(device), SLOPE)
+    found = attention_backward(*index, pattern.mirror.to(device), *ends, weights, grad.to(device), SLOPE)
+    torch.testing.assert_close(found[0].double().cpu(), wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_arguments_need_not_be_contiguous(device):
+    pattern, sender, receiver, kept, grad = example(6, SMALL, 2)
+    index = arrays(device, pattern.indptr, pattern.indices)
+    ends, mirror, grad = arrays(device, sender, receiver), pattern.mirror.to(device), grad.to(device)
+    flipped = [x.t().contiguous().t() for x in (*ends, grad)]
+    weights = attention(*index, *ends, kept.to(device), SLOPE)
+    assert torch.equal(attention(*index, *flipped[:2], kept.to(device), SLOPE), weights)
+    wanted = attention_backward(*index, mirror, *ends, weights, grad, SLOPE)
+    found = attention_backward(*index, mirror, *flipped[:2], weights.t().contiguous().t(), flipped[2], SLOPE)
+    assert all(torch.equal(a, b) for a, b in zip(found, wanted, strict=True))

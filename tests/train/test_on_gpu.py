@@ -1,0 +1,103 @@
+"""The accelerator path, on an accelerator: recorded iterations, seeds together, resuming, and agreement with a CPU."""
+
+import logging
+
+import pytest
+import torch
+from torch import nn
+
+from signnap import SIGNNAP
+from signnap.contracts import Encoder
+from signnap.graph import as_dense
+from signnap.methods.settings import BACKBONES
+from signnap.train.checkpoint import RunFolder
+from signnap.train.loop import lockstep
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device is visible"),
+]
+
+
+@pytest.fixture
+def gpu_graph(small_graph):
+    return small_graph.to("cuda")
+
+
+def losses(run, until=12, **options):
+    return [float(step.total) for step in run.iterate(until, **options)]
+
+
+@pytest.mark.parametrize("share", [1, 8])
+@pytest.mark.parametrize("objective", ["nce", "infonce"])
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_recorded_iterations_are_ordinary_ones(backbone, objective, share, gpu_graph, start):
+    runs = [start(gpu_graph, backbone, objective=objective, share=share) for _ in range(2)]
+    recorded, ordinary = losses(runs[0]), losses(runs[1], capture=False)
+    assert recorded == pytest.approx(ordinary, rel=1e-5)
+    assert len(set(recorded)) == 12, "every replay must draw its own views and negatives"
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_cpu_and_gpu_agree_without_chance(backbone, small_graph, gpu_graph, start):
+    """With nothing dropped and all nodes as negatives of everybody, no randomness is left but the first weights."""
+
+    settings = {"drop_edge": 0.0, "dropout": 0.0, "share": 0, "negatives": 40}
+    runs = [start(graph, backbone, **settings) for graph in (small_graph, gpu_graph)]
+    everybody = torch.arange(40, dtype=torch.int32)[None]
+    bank = {name: value.clone() for name, value in runs[0].task.objective.bank.state_dict().items()}
+    runs[1].task.objective.bank.load_state_dict(bank)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("signnap.objectives.nce.draw_negatives", lambda n, k, share, g: everybody.to(g.device))
+        found = [losses(run, 5, capture=False) for run in runs]
+    assert found[0] == pytest.approx(found[1], rel=2e-4)
+
+
+def test_seeds_together_are_seeds_alone(gpu_graph, start):
+    alone = [losses(start(gpu_graph, seed=seed)) for seed in range(3)]
+    runs = [start(gpu_graph, seed=seed) for seed in range(3)]
+    together = [[float(step.total) for _, step in steps] for steps in lockstep(runs, 12)]
+    for seed, one in enumerate(zip(*together, strict=True)):
+        assert list(one) == pytest.approx(alone[seed], rel=1e-5)
+
+
+def test_a_run_resumes_where_it_was(gpu_graph, tmp_path):
+    settings = {"dim": 8, "negatives": 16, "temperature": 0.5}
+    whole = SIGNNAP(iterations=40, **settings).fit(gpu_graph, device="cuda")
+    SIGNNAP(iterations=20, **settings).fit(gpu_graph, device="cuda", out=tmp_path / "run")
+    rest = SIGNNAP(iterations=40, **settings).fit(gpu_graph, device="cuda", out=tmp_path / "run", resume=True)
+    assert rest.transform(gpu_graph) == pytest.approx(whole.transform(gpu_graph), abs=1e-4)
+    assert [r["iteration"] for r in RunFolder(tmp_path / "run").read_metrics()][-1] == 40
+
+
+class Waits(Encoder):
+    """An encoder that looks at its numbers, or waits in a way that only a recording notices."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.layer, self.how = nn.Linear(12, 8), how
+
+    def forward(self, view):
+        z = self.layer(as_dense(view.x))
+        if self.how == "looks":
+            return z / float(z.detach().abs().max())
+        torch.cuda.synchronize()
+        return z
+
+
+@pytest.mark.parametrize("how", ["looks", "synchronises"])
+def test_what_cannot_be_recorded_trains_without(how, gpu_graph, start, caplog):
+    encoder = Waits(how)
+    with caplog.at_level(logging.INFO, logger="signnap"):
+        recorded = losses(start(gpu_graph, encoder))
+    assert "training without a recorded graph" in caplog.text
+    assert ("waits for the device" in caplog.text) == (how == "looks")
+    assert recorded == pytest.approx(losses(start(gpu_graph, encoder), capture=False), rel=1e-5)
+    assert torch.rand(3, device="cuda").isfinite().all(), "the default generator still works"
+
+
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
+def test_coarse_products_come_close(precision, gpu_graph, start):
+    coarse, fine = (losses(start(gpu_graph, dim=128, precision=p, share=8)) for p in (precision, "float32"))
+    assert coarse == pytest.approx(fine, rel=0.05) and coarse != fine
+    assert not torch.backends.cuda.matmul.allow_tf32
