@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shlex
 import subprocess
@@ -105,10 +106,12 @@ def _version(package: str) -> str | None:
 
 
 def _revision() -> str | None:
-    """The commit the scripts belong to, marked where files differ from it; None outside a repository."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    """What git says is checked out or, where a copy has no history, what REVISION says it was made from."""
     try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
     except OSError:
-        return None
-    return done.stdout.strip() or None
+        return os.environ.get("REVISION")
+    return found.stdout.strip() or os.environ.get("REVISION")
