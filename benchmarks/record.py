@@ -106,12 +106,10 @@ def _version(package: str) -> str | None:
 
 
 def _revision() -> str | None:
-    """What git says is checked out or, where a copy has no history, what REVISION says it was made from."""
+    """What REVISION says the files are, for copies without their history, else what git says."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
     try:
-        found = subprocess.run(
-            ["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     except OSError:
         return os.environ.get("REVISION")
-    return found.stdout.strip() or os.environ.get("REVISION")
+    return os.environ.get("REVISION") or done.stdout.strip() or None

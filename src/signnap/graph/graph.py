@@ -166,11 +166,12 @@ def _edge_report(source: np.ndarray, target: np.ndarray, pattern: Pattern) -> Ed
     """Count what was absorbed. A pair given in both directions is mutual, not a duplicate."""
     loops = int((source == target).sum())
     proper = source != target
-    directed = np.unique(source[proper] * pattern.num_nodes + target[proper])
+    keys = np.sort(source[proper] * pattern.num_nodes + target[proper])
+    directed = int(np.count_nonzero(np.diff(keys, prepend=-1)))  # several times faster than np.unique
     return EdgeReport(
         given=len(source),
-        duplicates=int(proper.sum()) - len(directed),
+        duplicates=len(keys) - directed,
         self_loops=loops,
-        one_directional=2 * pattern.num_edges - len(directed),
+        one_directional=2 * pattern.num_edges - directed,
         isolated=int((pattern.degree == 0).sum()),
     )
