@@ -15,12 +15,12 @@ import signnap
 
 NAMES = [
     "__version__",
-    "SIGNNAP", "Settings", "SignnapError",
+    "SIGNNAP", "Settings", "SignnapError", "Method", "method_class", "load_method",
     "Graph", "View",
     "load_graph", "make_split", "Split", "write_embeddings", "read_embeddings",
-    "DropEdge", "FeatureNoise", "MaskFeatures", "Compose",
-    "Encoder", "Objective", "Perturbation", "Terms",
-    "NCE", "InfoNCE",
+    "DropEdge", "DropUnimportant", "FeatureNoise", "MaskFeatures", "Compose",
+    "Encoder", "Objective", "Perturbation", "Terms", "ConvolutionalStack",
+    "NCE", "InfoNCE", "AllPairs", "BarlowTwins", "CCA",
     "score", "linear_probe", "logistic_probe",
     "stability", "smoothness", "identifiability",
 ]  # fmt: skip

@@ -11,6 +11,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "SIGNNAP": "methods.signnap",
+    "Method": "methods.method",
+    "method_class": "methods.registry",
+    "load_method": "methods.registry",
     "Settings": "methods.settings",
     "SignnapError": "errors",
     "Graph": "graph",
@@ -21,15 +24,20 @@ _HOMES = {
     "write_embeddings": "data",
     "read_embeddings": "data",
     "DropEdge": "perturb",
+    "DropUnimportant": "perturb",
     "FeatureNoise": "perturb",
     "MaskFeatures": "perturb",
     "Compose": "perturb",
+    "ConvolutionalStack": "encoders",
     "Encoder": "contracts",
     "Objective": "contracts",
     "Perturbation": "contracts",
     "Terms": "contracts",
     "NCE": "objectives",
     "InfoNCE": "objectives",
+    "AllPairs": "objectives",
+    "BarlowTwins": "objectives",
+    "CCA": "objectives",
     "score": "evaluate",
     "linear_probe": "evaluate",
     "logistic_probe": "evaluate",
@@ -39,15 +47,21 @@ _HOMES = {
 }
 
 __all__ = [
+    "CCA",
     "NCE",
     "SIGNNAP",
+    "AllPairs",
+    "BarlowTwins",
     "Compose",
+    "ConvolutionalStack",
     "DropEdge",
+    "DropUnimportant",
     "Encoder",
     "FeatureNoise",
     "Graph",
     "InfoNCE",
     "MaskFeatures",
+    "Method",
     "Objective",
     "Perturbation",
     "Settings",
@@ -59,8 +73,10 @@ __all__ = [
     "identifiability",
     "linear_probe",
     "load_graph",
+    "load_method",
     "logistic_probe",
     "make_split",
+    "method_class",
     "read_embeddings",
     "score",
     "smoothness",
@@ -87,10 +103,13 @@ if TYPE_CHECKING:
     from .analyze import identifiability, smoothness, stability
     from .contracts import Encoder, Objective, Perturbation, Terms
     from .data import Split, load_graph, make_split, read_embeddings, write_embeddings
+    from .encoders import ConvolutionalStack
     from .errors import SignnapError
     from .evaluate import linear_probe, logistic_probe, score
     from .graph import Graph, View
+    from .methods.method import Method
+    from .methods.registry import load_method, method_class
     from .methods.settings import Settings
     from .methods.signnap import SIGNNAP
-    from .objectives import NCE, InfoNCE
-    from .perturb import Compose, DropEdge, FeatureNoise, MaskFeatures
+    from .objectives import CCA, NCE, AllPairs, BarlowTwins, InfoNCE
+    from .perturb import Compose, DropEdge, DropUnimportant, FeatureNoise, MaskFeatures

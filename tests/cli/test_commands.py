@@ -61,6 +61,30 @@ def test_train_several_seeds(files, command):
     assert not os.path.exists("x")
 
 
+def test_methods(command):
+    found = command("methods", "--json").json["methods"]
+    assert {"name", "uses_labels", "inductive", "memory"} <= set(found[0])
+    assert {"signnap", "grace", "raw"} <= {row["name"] for row in found}
+    assert "linear" in command("methods").out
+
+
+@pytest.mark.parametrize("method", ["g-bt", "svd"])
+def test_another_method_from_training_to_judges(method, files, command):
+    small = ("--dim", 8, "--iterations", 5)
+    found = command("train", *GRAPH, "--out", "run", "--method", method, *small, "--json").json
+    assert found["graph"] == "edges" and found["iterations"] == (5 if method == "g-bt" else 0)
+    assert command("embed", "run", *GRAPH, "--out", "z.csv").code == 0
+    judged = command("evaluate", "run", *GRAPH, *QUICK, "--json").json
+    assert judged["accuracy"]["mean"] > 0 and "untrained encoder" in judged["baselines"]
+    assert "stability" in command("analyze", "run", *GRAPH, "--copies", 2, "--json").json
+    assert "SIGNNAP's" in command("evaluate", "run", *GRAPH, *QUICK, "--dropped-probe").err
+
+
+def test_a_setting_that_a_method_does_not_have(files, command):
+    result = command("train", *GRAPH, "--out", "run", "--method", "grace", "--negatives", 5)
+    assert result.code == 1 and "unknown setting 'negatives'" in result.err and not os.path.exists("run")
+
+
 def test_settings_come_from_preset_file_set_and_flags_in_that_order(files, command):
     Path("mine.toml").write_text('backbone = "gat"\ndim = 16\nlr = 0.5\nseed = 3\n')
     more = ("--set", "lr=0.25", "--set", "seed=4", "--set", "drop_law=bernoulli", "--set", "normalize_features=false")

@@ -1,4 +1,4 @@
-"""Normalisations and directions of a view (spec §2.2, §2.3) against dense matrices and loops."""
+"""Normalisations and directions of a view (spec §2.2, §2.3, §4.7) against dense matrices, loops and PyG."""
 
 from dataclasses import FrozenInstanceError
 
@@ -46,6 +46,39 @@ def test_numerator_of_a_dropped_loop_is_one():
     assert torch.allclose(matrix(view.pattern, dropped.random_walk.values), torch.tensor([[1, 2], [2, 1]]) / 3)
 
 
+@given(views(), st.integers(0, 99))
+def test_symmetric_is_the_graph_convolution_of_pyg(view, seed):
+    nodes = view.pattern.num_nodes
+    twin, view = identity_convolution(nodes), view.with_entries(view.stored.double())
+    found = matrix(view.pattern, view.symmetric.values)
+    torch.testing.assert_close(found, twin(torch.eye(nodes).double(), view.edge_index()))
+    dense = torch.randn(nodes, nodes, generator=source_of(seed), dtype=torch.float64).requires_grad_()
+    agree(view.symmetric(dense), twin(dense, view.edge_index()), [dense])
+
+
+def identity_convolution(width):
+    """PyG's layer with nothing to learn: what is left is the matrix it propagates by."""
+    from torch_geometric.nn import GCNConv
+
+    layer = GCNConv(width, width, bias=False).double().requires_grad_(False)
+    torch.nn.init.eye_(layer.lin.weight)
+    return layer
+
+
+@pytest.mark.parametrize(("edge_value", "loop_value"), [(1, 0), (1, 1), (2, 3)])
+def test_symmetric_ignores_what_is_stored_and_reads_degrees_along_rows(edge_value, loop_value):
+    view = Graph.from_edges([0, 0, 0], [1, 2, 3], np.ones((5, 1))).view(edge_value=edge_value, loop_value=loop_value)
+    found = matrix(view.pattern, view.symmetric.values)
+    assert found[0].tolist() == pytest.approx([1 / 4] + [1 / 8**0.5] * 3 + [0])
+    assert found[1].tolist() == pytest.approx([1 / 8**0.5, 1 / 2, 0, 0, 0])
+    assert found[4].tolist() == [0, 0, 0, 0, 1]
+    # Nodes 1 to 3 no longer hear node 0, which still hears them.
+    kept = torch.tensor([r in (0, c) for _, r, c in entries(view.pattern)])
+    found = matrix(view.pattern, view.with_entries(view.stored * kept).symmetric.values)
+    assert found[0].tolist() == pytest.approx([1 / 4, 1 / 2, 1 / 2, 1 / 2, 0])
+    assert torch.equal(found[1:], torch.eye(5)[1:])
+
+
 def senders(view, node):
     """P(i): whoever has an entry (j, i), and the node itself."""
     stored = matrix(view.pattern, view.stored)
@@ -80,7 +113,7 @@ def test_edge_index_and_present_list_what_is_kept(view):
     assert view.ranks.tolist() == [ranks.get(k, -1) for k in range(view.pattern.num_entries)]
 
 
-@pytest.mark.parametrize("name", ["random_walk", "neighbour_mean"])
+@pytest.mark.parametrize("name", ["random_walk", "neighbour_mean", "symmetric"])
 @settings(max_examples=15)
 @given(seed=st.integers(0, 99))
 def test_operators_multiply_both_ways(name, seed):
@@ -93,10 +126,12 @@ def test_operators_multiply_both_ways(name, seed):
 
 def test_changed_views_forget_what_was_computed_before():
     view = asymmetric_view()
-    before = {name: getattr(view, name) for name in ("random_walk", "neighbour_mean", "incoming", "present")}
+    names = ("random_walk", "neighbour_mean", "symmetric", "incoming", "present")
+    before = {name: getattr(view, name) for name in names}
     bare = view.with_entries(torch.zeros_like(view.stored))
     assert torch.equal(matrix(bare.pattern, bare.random_walk.values), torch.eye(9, dtype=torch.float64))
     assert torch.equal(matrix(bare.pattern, bare.neighbour_mean.values), torch.eye(9, dtype=torch.float64))
+    assert torch.equal(matrix(bare.pattern, bare.symmetric.values), torch.eye(9, dtype=torch.float64))
     assert bare.incoming.sum() == 9 and len(bare.present) == 0 and bare.edge_index().shape == (2, 0)
     assert all(getattr(view, name) is value for name, value in before.items())
     x = torch.ones(9, 2)

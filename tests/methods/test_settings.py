@@ -12,6 +12,7 @@ from signnap.config import build, read_toml, to_toml
 from signnap.data import DATASETS
 from signnap.encoders import ENCODERS
 from signnap.errors import SignnapError
+from signnap.methods.registry import capabilities
 from signnap.methods.settings import (
     BACKBONES,
     METHODS,
@@ -77,7 +78,7 @@ def test_the_tables_are_complete():
     assert set(GRAPH) - {None} == set(DATASETS)
     assert set(ENCODER) == set(BACKBONES) == set(ENCODERS)
     assert set(OBJECTIVES) == set(BUILT_OBJECTIVES)
-    assert METHODS == ("signnap",)
+    assert METHODS.keys() == {row["name"] for row in capabilities()}
     assert preset_names() == ["paper"]
 
 
@@ -115,7 +116,7 @@ def test_defaults_are_the_paper_s_for_a_gcn():
         ({"backbone": ["gcn"]}, "the settings: backbone is ['gcn']: expected str"),
         ({"backbone": "gnc"}, "unknown backbone 'gnc', did you mean 'gcn'? Known: gat, gcn, jknet, resgcn, sage"),
         ({"objective": "infonec"}, "unknown objective 'infonec', did you mean 'infonce'? Known: infonce, nce"),
-        ({"method": "signap"}, "unknown method 'signap', did you mean 'signnap'? Known: signnap"),
+        ({"method": "signap"}, "unknown method 'signap', did you mean 'signnap'? Known: cca-ssg, "),
         ({"split": "paper"}, "split is 'paper': expected none, or inductive:SPLIT to hide the judged nodes"),
         ({"split": "transductive:paper"}, "split is 'transductive:paper': expected none, or inductive:SPLIT"),
         ({"dim": 0}, "dim is 0: expected a whole number of at least 1"),

@@ -227,7 +227,7 @@ def test_params(small_graph):
     params = model.get_params()
     assert (params["backbone"], params["dim"], params["lr"], params["layers"]) == ("sage", 8, 0.01, None)
     assert model.set_params(dim=4, objective="infonce") is model
-    assert repr(model) == "SIGNNAP(backbone='sage', dim=4, objective='infonce', lr=0.01, preset='paper')"
+    assert repr(model) == "SIGNNAP(dim=4, lr=0.01, backbone='sage', objective='infonce', preset='paper')"
     twin = clone(model)
     assert twin is not model and twin.get_params() == model.get_params()
     assert twin.settings_for("pubmed") == model.settings_for("pubmed")

@@ -9,7 +9,7 @@ import typer
 from .. import __version__
 from .bench import bench
 from .judge import analyze, evaluate
-from .look import datasets, demo
+from .look import datasets, demo, methods
 from .work import embed, train
 
 app = typer.Typer(
@@ -37,6 +37,6 @@ def options(
     """Node embeddings that hold still when the graph is perturbed."""
 
 
-for command in (demo, datasets, train, embed, evaluate, analyze):
+for command in (demo, datasets, methods, train, embed, evaluate, analyze):
     app.command()(command)
 app.add_typer(bench, name="bench")

@@ -49,10 +49,10 @@ def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
 
     from ..data import align, read_embeddings
     from ..errors import SignnapError
-    from ..methods.signnap import SIGNNAP
+    from ..methods.registry import load_method
 
     if path.is_dir():
-        return SIGNNAP.load(path)
+        return load_method(path)
     if dropped:
         raise SignnapError(f"--dropped-probe embeds the graph anew and so needs run folders, but {path} is not one")
     embeddings, ids = read_embeddings(path)
@@ -74,9 +74,9 @@ def analyze(
     as_json: Json = False,
 ) -> None:
     """Measure how stable, smooth and identifiable the embeddings are."""
-    from ..methods.signnap import SIGNNAP
+    from ..methods.registry import load_method
 
-    model = SIGNNAP.load(run)
+    model = load_method(run)
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     from ..data import make_split
     from ..experiments.properties import properties

@@ -46,3 +46,14 @@ def datasets(as_json: Json = False) -> None:
     columns = ("name", "nodes", "edges", "features", "classes", "setting")
     rows = [[f"{value:,}" if isinstance(value, int) else str(value) for value in fact.values()] for fact in facts]
     emit({"datasets": facts}, as_json, ("Public graphs (also: synthetic, generated)", columns, rows))
+
+
+def methods(as_json: Json = False) -> None:
+    """List the methods, with what each declares about itself."""
+    from ..methods.registry import capabilities
+
+    found = capabilities()
+    yes = lambda value: "yes" if value else "no"
+    rows = [(m["name"], yes(m["uses_labels"]), yes(m["inductive"]), m["memory"], m["about"]) for m in found]
+    columns = ("name", "uses labels", "inductive", "memory", "what it does")
+    emit({"methods": found}, as_json, ("Methods", columns, rows))

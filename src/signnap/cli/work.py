@@ -15,7 +15,7 @@ from .options import Device, Endpoints, FeatureColumns, GraphArgument, IdColumn,
 from .output import emit, say
 
 if TYPE_CHECKING:
-    from ..methods.signnap import SIGNNAP
+    from ..methods.method import Method
 
 
 def train(
@@ -26,7 +26,7 @@ def train(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
-    method: Annotated[str | None, typer.Option(help="signnap")] = None,
+    method: Annotated[str | None, typer.Option(help="See signnap methods.")] = None,
     backbone: Annotated[str | None, typer.Option(help="gcn, resgcn, jknet, sage or gat.")] = None,
     objective: Annotated[str | None, typer.Option(help="nce or infonce.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Training iterations.")] = None,
@@ -65,10 +65,10 @@ def train(
     changes = _changes(config, flags, more or [])
     _check(changes, preset, config)
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
-    from ..methods.signnap import SIGNNAP
+    from ..methods.registry import method_class
     from ..train.progress import progress
 
-    model = SIGNNAP(preset=preset, **changes)
+    model = method_class(changes.get("method", "signnap"))(preset=preset, **changes)
     total = model.settings_for(loaded.name).iterations
     wanted = None if seeds is None else _seeds(seeds, changes)
     if profile:
@@ -81,7 +81,7 @@ def train(
     _show([_result(*pair) for pair in zip(models, folders, strict=True)], wanted is not None, models[0], as_json)
 
 
-def _show(results: list[dict[str, Any]], several: bool, first: SIGNNAP, as_json: bool) -> None:
+def _show(results: list[dict[str, Any]], several: bool, first: Method, as_json: bool) -> None:
     """Print what came out, and the five most expensive regions if a profile was wanted."""
     found: dict[str, Any] = {"runs": results} if several else results[0]
     tables: list[Any] = [(f"Run {r['run']}", ("what", "value"), [(k, _short(r[k])) for k in r]) for r in results]
@@ -94,7 +94,7 @@ def _show(results: list[dict[str, Any]], several: bool, first: SIGNNAP, as_json:
     emit(found, as_json, *tables)
 
 
-def _result(model: SIGNNAP, out: Path) -> dict[str, Any]:
+def _result(model: Method, out: Path) -> dict[str, Any]:
     facts = model.facts_
     return {
         "run": str(out), "graph": facts["graph"], "iterations": facts["iterations"], "loss": facts.get("loss"),
@@ -152,9 +152,9 @@ def embed(
 ) -> None:
     """Embed a graph with a trained model; rows carry your node ids in your order."""
     from ..data import write_embeddings
-    from ..methods.signnap import SIGNNAP
+    from ..methods.registry import load_method
 
-    model = SIGNNAP.load(run)
+    model = load_method(run)
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     z = model.transform(loaded)
     write_embeddings(out, z, loaded.ids)

@@ -9,6 +9,7 @@ from torch import nn
 from ..contracts import Encoder
 from ..errors import SignnapError, unknown_name
 from .adapt import Adapted
+from .convolutional import ConvolutionalStack
 from .gat import GATStack
 from .gcn import GCNStack
 from .sage import SAGEStack
@@ -38,4 +39,4 @@ def build_encoder(
     return ENCODERS[backbone](in_dim=in_dim, dim=dim, layers=layers, dropout=dropout, heads=heads)
 
 
-__all__ = ["ENCODERS", "Adapted", "GATStack", "GCNStack", "SAGEStack", "build_encoder"]
+__all__ = ["ENCODERS", "Adapted", "ConvolutionalStack", "GATStack", "GCNStack", "SAGEStack", "build_encoder"]

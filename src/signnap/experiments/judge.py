@@ -10,15 +10,17 @@ from torch import Tensor
 
 from .. import rng
 from ..data import Split, make_split
+from ..errors import SignnapError
 from ..evaluate import Score, score
 from ..graph import Graph, row_normalized
+from ..methods.method import Method
 from ..methods.settings import probe_weight_decay
 from ..methods.signnap import SIGNNAP
 from ..perturb import DropEdge
 
 
 def judge(
-    subjects: Sequence[SIGNNAP | Tensor],
+    subjects: Sequence[Method | Tensor],
     graph: Graph,
     *,
     split: str = "paper",
@@ -37,8 +39,7 @@ def judge(
         "weight_decay": probe_weight_decay(graph.name),
     }
     nodes = (graph.y, parts.train, parts.val, parts.test)
-    models = [subject for subject in subjects if isinstance(subject, SIGNNAP)]
-    resample = [_redrawn(model, graph, parts) for model in models] if dropped else None
+    resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
     main = score(embedded(subjects, graph, parts), *nodes, resample=resample, **options)
     untrained = [_blank(subject, number).untrained(graph) for number, subject in enumerate(subjects)]
     baselines = {
@@ -66,19 +67,21 @@ def _public(result: Score) -> dict[str, Any]:
     }
 
 
-def _blank(subject: SIGNNAP | Tensor, number: int) -> SIGNNAP:
-    """The model whose untrained twin stands beside a subject: its own, or for a bare array a GCN of that width."""
-    return subject if isinstance(subject, SIGNNAP) else SIGNNAP(dim=subject.shape[1], seed=number)
+def _blank(subject: Method | Tensor, number: int) -> Method:
+    """The model whose untrained twin stands beside a subject: its own, or a GCN where there is nothing to train."""
+    if isinstance(subject, Tensor):
+        return SIGNNAP(dim=subject.shape[1], seed=number)
+    return subject if subject.trains else SIGNNAP(seed=number)
 
 
-def embedded(subjects: Sequence[SIGNNAP | Tensor], graph: Graph, parts: Split) -> list[Tensor]:
+def embedded(subjects: Sequence[Method | Tensor], graph: Graph, parts: Split) -> list[Tensor]:
     """Rows for the probe, on the CPU with the labels, whichever device embeds.
 
     In the inductive setting training rows come from the training subgraph (spec §1).
     """
     seen = parts.training_graph(graph) if parts.inductive else None
 
-    def rows(model: SIGNNAP) -> Tensor:
+    def rows(model: Method) -> Tensor:
         z = model.embed_view(model.view(graph)).cpu()
         if seen is not None:
             z[parts.train] = model.embed_view(model.view(seen)).cpu()
@@ -87,8 +90,10 @@ def embedded(subjects: Sequence[SIGNNAP | Tensor], graph: Graph, parts: Split) -
     return [subject.cpu() if isinstance(subject, Tensor) else rows(subject) for subject in subjects]
 
 
-def _redrawn(model: SIGNNAP, graph: Graph, parts: Split) -> Callable[[], Tensor]:
+def _redrawn(model: Method | Tensor, graph: Graph, parts: Split) -> Callable[[], Tensor]:
     """Fresh embeddings of a freshly dropped graph at every call."""
+    if not isinstance(model, SIGNNAP):
+        raise SignnapError(f"the probe on dropped graphs is SIGNNAP's, but {model!r} was given")
     seen = parts.training_graph(graph)
     view = model.view(seen)
     source = rng.generator(model.settings_.seed, "probe views", view.stored.device)

@@ -9,12 +9,12 @@ from torch import Tensor
 from .. import rng
 from ..analyze import identifiability, smoothness, stability
 from ..graph import Graph
-from ..methods.signnap import SIGNNAP
+from ..methods.method import Method
 from ..perturb import DropEdge
 
 
 def properties(
-    model: SIGNNAP,
+    model: Method,
     graph: Graph,
     *,
     drop_edge: float = 0.3,

@@ -70,6 +70,19 @@ class View:
         """The mean over incoming neighbours and, once more, the node itself: GraphSAGE's aggregator (spec §2.3)."""
         return self._mean_with_self(incoming=True)
 
+    @cached_property
+    def symmetric(self) -> Operator:
+        """D^{-1/2} (A'+I) D^{-1/2} of the kept edges, the usual graph convolution (spec §4.7).
+
+        What is stored does not matter, only which entries there are: each counts 1, and so does every self-loop,
+        stored or not. D counts the entries of a row, as PyG's ``GCNConv`` counts the messages that a node receives;
+        where only one direction of an edge was kept the result is therefore not symmetric.
+        """
+        pattern = self.pattern
+        kept = (self.stored != 0).to(self.stored.dtype).index_fill_(0, pattern.diagonal.long(), 1)
+        scale = row_sums(pattern, kept).rsqrt()
+        return Operator(pattern, kept * scale.index_select(0, pattern.rows) * scale.index_select(0, pattern.indices))
+
     def _mean_with_self(self, *, incoming: bool) -> Operator:
         pattern = self.pattern
         if usable(self.stored):

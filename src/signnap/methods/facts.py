@@ -17,7 +17,7 @@ from ..errors import SignnapError
 from ..graph import Graph
 from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
-from .settings import Settings
+from .basics import Basics
 
 
 def choose_device(name: str) -> torch.device:
@@ -74,7 +74,7 @@ def peak_memory_mb(device: torch.device) -> float:
     return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
-def check_resumable(folder: RunFolder, settings: Settings, facts: dict[str, Any], resume: bool) -> None:
+def check_resumable(folder: RunFolder, settings: Basics, facts: dict[str, Any], resume: bool) -> None:
     """Make sure that a folder is free for a new run, or holds the very run that is to be continued."""
     if not folder.exists():
         if resume:

@@ -22,23 +22,23 @@ from .facts import check_resumable, choose_device, own_perturbation, run_facts
 if TYPE_CHECKING:
     import torch
 
-    from .settings import Settings
-    from .signnap import SIGNNAP
+    from .basics import Basics
+    from .method import Method
 
 
 @dataclass(frozen=True)
 class _Plan:
     """A model to train: how, on what it may see, what is recorded about that, and the folder that keeps it, if any."""
 
-    model: SIGNNAP
-    settings: Settings
+    model: Method
+    settings: Basics
     graph: Graph
     facts: dict[str, Any]
     folder: RunFolder | None
 
 
 def fit_together(
-    models: Sequence[SIGNNAP],
+    models: Sequence[Method],
     graph: Any,
     outs: Sequence[str | Path | None],
     *,
@@ -79,17 +79,17 @@ def fit_together(
 
 
 def _plans(
-    models: Sequence[SIGNNAP], graph: Graph, outs: Sequence[str | Path | None], device: torch.device
+    models: Sequence[Method], graph: Graph, outs: Sequence[str | Path | None], device: torch.device
 ) -> list[_Plan]:
     chosen = [model.settings_for(graph.name) for model in models]
     splits = {settings.split for settings in chosen}
-    visible = {split: _visible(graph, split).without_labels().to(device) for split in splits}
-    known = {split: run_facts(seen) for split, seen in visible.items()}
+    seen = {split: visible(graph, split).without_labels().to(device) for split in splits}
+    known = {split: run_facts(part) for split, part in seen.items()}
     plans = []
     for model, settings, out in zip(models, chosen, outs, strict=True):
-        facts = known[settings.split] | own_perturbation(model.get_params()["perturbation"])
+        facts = known[settings.split] | own_perturbation(model.get_params().get("perturbation"))
         folder = None if out is None else RunFolder(out)
-        plans.append(_Plan(model, settings, visible[settings.split], facts, folder))
+        plans.append(_Plan(model, settings, seen[settings.split], facts, folder))
     return plans
 
 
@@ -110,6 +110,6 @@ def _trainee(plan: _Plan, resume: bool) -> Trainee:
     return Trainee(run, None if lonely else Health(objective.chance()), encoder, plan.folder)
 
 
-def _visible(graph: Graph, split: str) -> Graph:
+def visible(graph: Graph, split: str) -> Graph:
     """What training may see: everything, or only the training nodes of an inductive split."""
     return graph if split == "none" else make_split(graph, split).training_graph(graph)

@@ -1,4 +1,4 @@
-"""The settings of SIGNNAP, and the named presets they start from. Nothing here needs torch."""
+"""The settings of SIGNNAP, those of any method by its name, and the presets they start from. Nothing needs torch."""
 
 from __future__ import annotations
 
@@ -9,23 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from ..config import build, read_toml
-from ..errors import SignnapError, unknown_name
+from ..errors import unknown_name
+from .baselines import (
+    BarlowSettings,
+    CcaSettings,
+    FixedSettings,
+    GcaSettings,
+    GraceSettings,
+    PropagatedSettings,
+    SvdSettings,
+)
+from .basics import Basics
 
 #: What ``--backbone`` and ``--objective`` accept; the registries themselves need torch (a test compares them).
 BACKBONES = ("gat", "gcn", "jknet", "resgcn", "sage")
 OBJECTIVES = ("infonce", "nce")
-METHODS = ("signnap",)
 PRECISIONS = ("float32", "tf32", "bf16")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Basics):
     """Everything that decides a SIGNNAP run. The defaults are the paper's, for the GCN backbone."""
 
-    method: str = "signnap"
     backbone: str = "gcn"
-    #: embedding width, number of layers, dropout between layers; attention heads (gat only)
-    dim: int = 128
+    #: number of layers, dropout between layers; attention heads (gat only)
     layers: int = 2
     dropout: float = 0.5
     heads: int = 8
@@ -36,44 +43,27 @@ class Settings:
     mask_features: float = 0.0
     noise: str = "none"
     #: contrast: negatives per anchor (K), anchors that share a draw of them (1 = the paper, 0 = all),
-    #: temperature, momentum of the memory bank, and how coarse a GPU may multiply (float32, tf32, bf16)
+    #: temperature, momentum of the memory bank
     objective: str = "nce"
     negatives: int = 1024
     share: int = 512
     temperature: float = 0.1
     momentum: float = 0.5
-    precision: str = "float32"
-    #: the adjacency as stored before normalisation adds the identity (spec §1), and row-normalised features
-    edge_value: float = 1.0
-    loop_value: float = 1.0
-    normalize_features: bool = True
-    #: optimisation
-    iterations: int = 5000
-    lr: float = 0.001
     weight_decay: float = 0.005
-    seed: int = 0
-    #: "none" trains on the whole graph; "inductive:…" hides validation and test nodes with all their edges
-    split: str = "none"
 
-    def __post_init__(self) -> None:
-        for name in ("dim", "layers", "heads", "negatives", "iterations"):
-            value = getattr(self, name)
-            if value < 1:
-                raise SignnapError(f"{name} is {value}: expected a whole number of at least 1")
-        for name in ("lr", "temperature", "edge_value"):
-            value = getattr(self, name)
-            if not 0 < value < float("inf"):
-                raise SignnapError(f"{name} is {value}: expected a positive number")
-        for name in ("dropout", "drop_edge", "mask_features", "momentum"):
-            value = getattr(self, name)
-            if not 0 <= value <= 1:
-                raise SignnapError(f"{name} is {value}: expected a number from 0 to 1")
-        for name in ("weight_decay", "loop_value", "share", "seed"):
-            value = getattr(self, name)
-            if not 0 <= value < float("inf"):
-                raise SignnapError(f"{name} is {value}: expected a finite number of at least 0")
-        if self.split not in ("none", "inductive") and not self.split.startswith("inductive:"):
-            raise SignnapError(f"split is {self.split!r}: expected none, or inductive:SPLIT to hide the judged nodes")
+
+#: Every method by its name, with the kind of its settings.
+METHODS: dict[str, type[Basics]] = {
+    "signnap": Settings,
+    "grace": GraceSettings,
+    "gca": GcaSettings,
+    "g-bt": BarlowSettings,
+    "cca-ssg": CcaSettings,
+    "raw": FixedSettings,
+    "svd": SvdSettings,
+    "propagated": PropagatedSettings,
+    "untrained": Settings,
+}
 
 
 def preset_names() -> list[str]:
@@ -83,23 +73,39 @@ def preset_names() -> list[str]:
 
 def resolve(
     changes: Mapping[str, Any], *, dataset: str | None = None, preset: str = "paper", origin: str = "the settings"
-) -> Settings:
-    """Layer a preset's common, backbone and data-set sections, then the user's own changes on top.
+) -> Basics:
+    """Layer a preset's sections for the method, its backbone and the data set, then the user's own changes on top.
 
     >>> resolve({"backbone": "gat"}, dataset="amazon_photo").weight_decay
     0.0
     """
     if preset not in preset_names():
         raise unknown_name("preset", preset, preset_names())
-    sections = read_toml(str(_presets() / f"{preset}.toml"))
-    backbone = changes.get("backbone", sections["common"].get("backbone", Settings.backbone))
-    layers = [sections["common"], sections["backbone"].get(str(backbone), {}), sections["dataset"].get(dataset, {})]
-    settings = build(Settings, {key: value for layer in (*layers, changes) for key, value in layer.items()}, origin)
-    names = {"method": METHODS, "backbone": BACKBONES, "objective": OBJECTIVES, "precision": PRECISIONS}
-    for kind, known in names.items():
-        if getattr(settings, kind) not in (*known, "custom"):
+    method = changes.get("method", "signnap")
+    if method not in METHODS:
+        raise unknown_name("method", str(method), METHODS)
+    layers = _layers(read_toml(str(_presets() / f"{preset}.toml")), method, changes.get("backbone", "gcn"), dataset)
+    settings = build(METHODS[method], {key: v for layer in (*layers, changes) for key, v in layer.items()}, origin)
+    for kind, known in {"backbone": BACKBONES, "objective": OBJECTIVES, "precision": PRECISIONS}.items():
+        if getattr(settings, kind, "custom") not in (*known, "custom"):
             raise unknown_name(kind, getattr(settings, kind), known)
     return settings
+
+
+def _layers(sections: dict[str, Any], method: str, backbone: Any, dataset: str | None) -> list[dict[str, Any]]:
+    """What a preset says, from the general to the particular: a method ``like`` another begins with all that is said of
+    that one. How a graph is stored, all methods share.
+    """
+    layers = [{"method": method}, sections["graph"].get(dataset, {})]
+    chain = ["signnap" if METHODS[method] is Settings else method]
+    while like := sections["method"].get(chain[0], {}).get("like"):
+        chain.insert(0, like)
+    for name in chain:
+        own = sections["method"].get(name, {})
+        layers.append({key: value for key, value in own.items() if key not in ("like", "backbone", "dataset")})
+        layers.append(own.get("backbone", {}).get(str(backbone), {}))
+        layers.append(own.get("dataset", {}).get(dataset, {}))
+    return layers
 
 
 def probe_weight_decay(dataset: str, preset: str = "paper") -> float:

@@ -1,4 +1,4 @@
-"""The task of SIGNNAP: two perturbed views, one encoder, one objective."""
+"""The task of SIGNNAP and its kin: two perturbed views, one encoder, one objective."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from ..train.regions import region
 
 
 class TwoViews:
-    """The paper's method as a task for the loop (Eq. 2 for the views, Eq. 6 for the objective)."""
+    """Two views of the graph, and what their embeddings should agree and differ on, as a task for the loop."""
 
     def __init__(
         self,
         view: View,
         encoder: Encoder,
         objective: Objective,
-        perturbation: Perturbation,
+        perturbations: tuple[Perturbation, Perturbation],
         seed: int,
         coarse: bool = False,
     ) -> None:
-        self.view, self.perturbation, self.coarse = view, perturbation, coarse
+        self.view, self.perturbations, self.coarse = view, perturbations, coarse
         device = view.stored.device
         self.generators = {
             purpose: rng.generator(seed, purpose, device) for purpose in ("views", "negatives", "layers")
@@ -39,7 +39,7 @@ class TwoViews:
 
     def step(self) -> Step:
         with region("views"):
-            views = [self.perturbation(self.view, self.generators["views"]) for _ in range(2)]
+            views = [perturb(self.view, self.generators["views"]) for perturb in self.perturbations]
         with region("encoder"), rng.as_default(self.generators["layers"]):
             z1, z2 = self.encoder.encode(views)
         with region("contrast"):

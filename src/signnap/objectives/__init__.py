@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from ..contracts import Objective
 from ..errors import SignnapError, unknown_name
+from .all_pairs import AllPairs
 from .bank import MemoryBank, draw_negatives
 from .contrast import contrast
+from .decorrelation import CCA, BarlowTwins
 from .infonce import InfoNCE
 from .nce import NCE
 
@@ -37,4 +39,15 @@ def build_objective(
     return OBJECTIVES[objective](negatives, temperature, momentum, share, precision)
 
 
-__all__ = ["NCE", "OBJECTIVES", "InfoNCE", "MemoryBank", "build_objective", "contrast", "draw_negatives"]
+__all__ = [
+    "CCA",
+    "NCE",
+    "OBJECTIVES",
+    "AllPairs",
+    "BarlowTwins",
+    "InfoNCE",
+    "MemoryBank",
+    "build_objective",
+    "contrast",
+    "draw_negatives",
+]

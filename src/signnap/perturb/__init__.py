@@ -2,6 +2,7 @@
 
 from .compose import Compose, build_perturbation
 from .features import FeatureNoise, MaskFeatures
+from .importance import DropUnimportant
 from .structure import DropEdge
 
-__all__ = ["Compose", "DropEdge", "FeatureNoise", "MaskFeatures", "build_perturbation"]
+__all__ = ["Compose", "DropEdge", "DropUnimportant", "FeatureNoise", "MaskFeatures", "build_perturbation"]

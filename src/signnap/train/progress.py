@@ -71,12 +71,13 @@ class _Pace:
 class _Lines:
     def __init__(self, total: int, every: float = 10.0) -> None:
         self.total, self.every = total, every
-        self.pace, self.last = _Pace(), time.perf_counter()
+        self.pace, self.last, self.words = _Pace(), time.perf_counter(), ""
 
     def __call__(self, iteration: int, words: str = "") -> None:
         now, rate = time.perf_counter(), self.pace(iteration)
-        if (now - self.last < self.every and iteration < self.total) or not words:
+        self.words = words or self.words
+        if now - self.last < self.every and iteration < self.total:
             return
         self.last = now
-        left = (self.total - iteration) / max(rate, 1e-9)
-        print(f"iteration {iteration}/{self.total}  {rate:.1f} it/s  {left:.0f} s left  {words}", file=sys.stderr)
+        speed = f"{rate:.1f} it/s  {(self.total - iteration) / rate:.0f} s left  " if rate else ""
+        print(f"iteration {iteration}/{self.total}  {speed}{self.words}", file=sys.stderr)

@@ -1,0 +1,100 @@
+"""The usual graph convolution, and the stacks of it that the baselines encode with (spec §4.4 to §5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from ..contracts import Encoder
+from ..errors import SignnapError, unknown_name
+from ..graph import View, multiply
+
+#: name -> a function of the number of slopes that are learned
+ACTIVATIONS: dict[str, Callable[[int], nn.Module]] = {
+    "relu": lambda slopes: nn.ReLU(),
+    "prelu": nn.PReLU,
+    "rrelu": lambda slopes: nn.RReLU(),
+    "elu": lambda slopes: nn.ELU(),
+    "none": lambda slopes: nn.Identity(),
+}
+
+
+class SymmetricConvolution(nn.Module):
+    """then(D^{-1/2} (A'+I) D^{-1/2} (H W) + b): PyG's ``GCNConv`` and what follows it. W is Glorot, b zero."""
+
+    def __init__(self, in_dim: int, out_dim: int, then: nn.Module) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(in_dim, out_dim)))
+        self.bias = nn.Parameter(torch.zeros(out_dim))
+        self.then = then
+
+    def forward(self, product: Tensor, view: View) -> Tensor:
+        """Finish the layer, given ``H @ weight``."""
+        return self.then(view.symmetric(product) + self.bias)
+
+
+class ConvolutionalStack(Encoder):
+    """One graph convolution for every width, each followed by batch norm, if wanted, and an activation.
+
+    The last one is followed by neither unless ``activate_last``. ``momentum`` is how fast the running statistics of
+    batch norm move; None means no batch norm. PReLU learns one slope in each layer, or one for each of its units.
+    The encoders of the baselines, for an embedding of width d:
+
+    - GRACE, GCA: ``[2 * d, d]``, ``activate_last``, with the activation that their authors chose for a data set.
+    - BGRL: ``[2 * d, d]``, ``"prelu"``, ``activate_last``, ``momentum=0.01``.
+    - Graph Barlow Twins: ``[2 * d, d]``, ``"prelu"``, ``momentum=0.01``.
+    - DGI: ``[d]``, ``"prelu"``, ``activate_last``; in the paper's comparison ``[d, d]``, ``"prelu"``,
+      ``slope_per_unit``.
+    - CCA-SSG: ``[d, d]``.
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        widths: Sequence[int],
+        activation: str = "relu",
+        *,
+        activate_last: bool = False,
+        momentum: float | None = None,
+        slope_per_unit: bool = False,
+    ) -> None:
+        super().__init__()
+        sizes = [in_dim, *widths]
+        if len(sizes) < 2 or min(sizes) < 1:
+            raise SignnapError(f"the widths are {list(widths)} after {in_dim} features: expected at least one of each")
+        if activation not in ACTIVATIONS:
+            raise unknown_name("activation", activation, ACTIVATIONS)
+        if momentum is not None and not 0 <= momentum <= 1:
+            raise SignnapError(f"the momentum of batch norm is {momentum}: expected a number between 0 and 1")
+        self.layers = nn.ModuleList()
+        for depth, (before, width) in enumerate(zip(sizes, widths, strict=False), 1):
+            then = nn.Sequential()
+            if activate_last or depth < len(widths):
+                then.extend([] if momentum is None else [nn.BatchNorm1d(width, momentum=momentum)])
+                then.append(ACTIVATIONS[activation](width if slope_per_unit else 1))
+            self.layers.append(SymmetricConvolution(before, width, then))
+
+    def forward(self, view: View) -> Tensor:
+        return self.encode([view])[0]
+
+    def encode(self, views: Sequence[View]) -> list[Tensor]:
+        """All views together: one product per layer, the first for each of the different features.
+
+        What follows a product is done for one view after the other, so that batch norm sees each by itself, in their
+        order, as the baselines' authors encode them.
+        """
+        if self.training and views[0].pattern.num_nodes == 1 and self._normalizes():
+            raise SignnapError("batch norm cannot learn from a graph of one node: expected at least two")
+        first, *rest = self.layers
+        features = {id(view.x): view.x for view in views}
+        shared = {key: multiply(x, first.weight) for key, x in features.items()}
+        found = [first(shared[id(view.x)], view) for view in views]
+        for layer in rest:
+            products = (torch.cat(found) @ layer.weight).chunk(len(views))
+            found = [layer(product, view) for product, view in zip(products, views, strict=True)]
+        return found
+
+    def _normalizes(self) -> bool:
+        return any(isinstance(part, nn.BatchNorm1d) for part in self.modules())

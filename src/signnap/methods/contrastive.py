@@ -1,0 +1,89 @@
+"""GRACE, GCA, Graph Barlow Twins and CCA-SSG: two corrupted views, one convolutional encoder, a loss each."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from ..contracts import Encoder, Objective, Perturbation
+from ..encoders import ConvolutionalStack
+from ..graph import View
+from ..objectives import CCA, AllPairs, BarlowTwins
+from ..perturb import DropUnimportant, build_perturbation
+from .baselines import BarlowSettings, CcaSettings, GcaSettings, GraceSettings, TwoViewSettings
+from .method import Method
+from .two_views import TwoViews
+
+S = TypeVar("S", bound=TwoViewSettings)
+
+
+class TwoViewMethod(Method, Generic[S]):
+    """What the four share: entries dropped and feature columns masked at rates of each view's own (spec §4.7)."""
+
+    def objective(self, settings: S) -> Objective:
+        """The loss of two embeddings of the same nodes."""
+        raise NotImplementedError
+
+    def perturbations(self, settings: S) -> tuple[Perturbation, Perturbation]:
+        """How each view is corrupted: independently of everything else."""
+        rates = (settings.drop_edge, settings.mask_features), (settings.drop_edge_2, settings.mask_features_2)
+        first, second = (build_perturbation(drop, "bernoulli", mask) for drop, mask in rates)
+        return first, second
+
+    def build_task(self, settings: S, view: View, encoder: Encoder) -> TwoViews:
+        coarse = settings.precision != "float32"
+        parts = (view, encoder, self.objective(settings), self.perturbations(settings))
+        return TwoViews(*parts, settings.seed, coarse)
+
+
+class GRACE(TwoViewMethod[GraceSettings]):
+    """A node's other view against every other node of both views (spec §4.7); embeddings have length one."""
+
+    name = "grace"
+
+    def build_encoder(self, settings: GraceSettings, num_features: int) -> Encoder:
+        widths = [settings.hidden, settings.dim]
+        return ConvolutionalStack(num_features, widths, settings.activation, activate_last=True)
+
+    def objective(self, settings: GraceSettings) -> Objective:
+        return AllPairs(settings.temperature, settings.projector)
+
+    def embed_view(self, view: View) -> Tensor:
+        """Embed a view, clean or perturbed, without the projector."""
+        return normalize(super().embed_view(view), dim=1)
+
+
+class GCA(GRACE):
+    """GRACE, but what is peripheral is dropped more often (spec §4.8)."""
+
+    name = "gca"
+
+    def perturbations(self, settings: GcaSettings) -> tuple[Perturbation, Perturbation]:  # type: ignore[override]
+        first = DropUnimportant(settings.drop_edge, settings.mask_features, settings.centrality)
+        return first, DropUnimportant(settings.drop_edge_2, settings.mask_features_2, settings.centrality)
+
+
+class GraphBarlowTwins(TwoViewMethod[BarlowSettings]):
+    """The correlations between the columns of the two views become the identity (spec §4.10)."""
+
+    name = "g-bt"
+
+    def build_encoder(self, settings: BarlowSettings, num_features: int) -> Encoder:
+        return ConvolutionalStack(num_features, [settings.hidden, settings.dim], settings.activation, momentum=0.01)
+
+    def objective(self, settings: BarlowSettings) -> Objective:
+        return BarlowTwins()
+
+
+class CCASSG(TwoViewMethod[CcaSettings]):
+    """The two views agree column by column, and the columns of each are white (spec §5.1)."""
+
+    name = "cca-ssg"
+
+    def build_encoder(self, settings: CcaSettings, num_features: int) -> Encoder:
+        return ConvolutionalStack(num_features, [settings.hidden, settings.dim], settings.activation)
+
+    def objective(self, settings: CcaSettings) -> Any:
+        return CCA(settings.whitening)

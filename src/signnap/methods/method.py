@@ -1,0 +1,207 @@
+"""What every method is: an estimator with scikit-learn's manners, trained by the one loop, kept in run folders."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import rng
+from ..config import build, read_toml, to_toml
+from ..contracts import Encoder
+from ..data import load_graph
+from ..errors import SignnapError, unknown_name
+from ..graph import Graph, View
+from ..train.checkpoint import RunFolder
+from ..train.loop import Task
+from ..train.session import Outcome
+from .basics import Basics
+from .facts import run_facts
+from .fitting import fit_together
+from .settings import METHODS, resolve
+
+M = TypeVar("M", bound="Method")
+
+
+class Method:
+    """Embeds the nodes of a graph. A method says how to build its encoder, and what task trains that.
+
+    Every field of its settings is a keyword; one that is not given (None) comes from the preset's sections for the
+    method and, for a benchmark graph, the data set.
+    """
+
+    name: ClassVar[str]
+    #: further keywords: objects of the user's own
+    own_parts: ClassVar[tuple[str, ...]] = ()
+    #: capabilities, from which tables of methods are computed
+    uses_labels: ClassVar[bool] = False
+    trains: ClassVar[bool] = True
+    inductive: ClassVar[bool] = True
+    memory: ClassVar[str] = "linear"
+
+    encoder_: Encoder
+    settings_: Any
+    outcome_: Outcome
+    facts_: dict[str, Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Show scikit-learn, and readers, the keywords of a method."""
+        super().__init_subclass__(**options)
+        if hasattr(cls, "name"):
+            defaults = {"preset": "paper"}
+            keyword = lambda n: inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(n))
+            cls.__signature__ = inspect.Signature([keyword(n) for n in cls.parameters()])  # type: ignore[attr-defined]
+
+    def __init__(self, **params: Any) -> None:
+        self._params: dict[str, Any] = dict.fromkeys(self.parameters()) | {"preset": "paper"}
+        self.set_params(**params)
+
+    @classmethod
+    def parameters(cls) -> list[str]:
+        """The names of all keywords."""
+        return [*(field.name for field in fields(METHODS[cls.name])), *cls.own_parts, "preset"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters as given; None means that the preset decides."""
+        return dict(self._params)
+
+    def set_params(self: M, **params: Any) -> M:
+        """Change parameters; an unknown one is an error naming the nearest."""
+        for name in params:
+            if name not in self._params:
+                raise unknown_name("parameter", name, self._params)
+        if params.get("method") not in (None, self.name):
+            raise SignnapError(f"method is {params['method']!r}, but this is {self.name!r}")
+        self._params.update(params)
+        return self
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self._params.items() if value is not None)
+        return f"{type(self).__name__}({given})"
+
+    def settings_for(self, dataset: str | None) -> Any:
+        """The complete settings that a graph of this name would be trained with."""
+        given = {k: v for k, v in self._plain_params().items() if v is not None}
+        given = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
+        return resolve({**given, "method": self.name}, dataset=dataset, preset=self._params["preset"])
+
+    def _plain_params(self) -> dict[str, Any]:
+        """The parameters that are settings."""
+        return {name: value for name, value in self._params.items() if name not in ("preset", *self.own_parts)}
+
+    def build_encoder(self, settings: Any, num_features: int) -> Encoder:
+        """The encoder with freshly drawn weights, from torch's default generator."""
+        raise NotImplementedError
+
+    def build_task(self, settings: Any, view: View, encoder: Encoder) -> Task:
+        """What trains the encoder on a graph, whose clean view is given."""
+        raise NotImplementedError
+
+    def task(self, graph: Graph) -> Any:
+        """What ``fit`` trains on a graph, for callers that drive the loop themselves."""
+        settings = self.settings_for(graph.name)
+        return self.build_task(settings, clean_view(graph, settings), self._drawn(settings, graph.num_features))
+
+    def _drawn(self, settings: Basics, num_features: int) -> Encoder:
+        with rng.as_default(rng.generator(settings.seed, "init")):
+            return self.build_encoder(settings, num_features)
+
+    def fit(self: M, graph: Any, *, out: str | Path | None = None, **options: Any) -> M:
+        """Learn from the graph's structure and features; labels are removed before anything else happens.
+
+        With ``out`` the run is kept in that folder and survives being killed; ``resume=True`` continues it, and
+        ``profile=True`` finds out where its time goes (``outcome_.profile``). Further options: ``device`` (auto, cpu
+        or cuda), ``report`` (called after every iteration), ``stop_on_collapse`` and ``save_every`` (seconds between
+        checkpoints).
+        """
+        fit_together([self], graph, [out], **options)
+        return self
+
+    def fit_seeds(
+        self: M, graph: Any, seeds: Sequence[int], *, out: str | Path | None = None, **options: Any
+    ) -> list[M]:
+        """Train one copy of this model per encoder seed, all at once; each equals the one trained alone.
+
+        With ``out`` every run has a folder in that folder, ``seed-0``, ``seed-1`` and so on. Options as for ``fit``.
+        """
+        if len(set(seeds)) != len(seeds) or not len(seeds):
+            raise SignnapError(f"the encoder seeds are {list(seeds)}: expected at least one, and none twice")
+        copies = [type(self)(**self._params | {"seed": seed}) for seed in seeds]
+        fit_together(copies, graph, [None if out is None else Path(out) / f"seed-{s}" for s in seeds], **options)
+        return copies
+
+    def untrained(self: M, graph: Any) -> M:
+        """The same model with freshly drawn weights and no training: the baseline that keeps everybody honest."""
+        graph = load_graph(graph)
+        twin = type(self)(**self._params)
+        twin.settings_, twin.facts_ = self.settings_for(graph.name), run_facts(graph)
+        twin.encoder_ = self._drawn(twin.settings_, graph.num_features)
+        return twin
+
+    def view(self, graph: Any) -> View:
+        """The clean view of a graph as this model reads it, ready to be perturbed or embedded."""
+        self._expect_fitted()
+        graph = load_graph(graph)
+        expected, names = self.facts_["num_features"], self.facts_["feature_names"]
+        if graph.num_features != expected:
+            raise SignnapError(
+                f"the model was trained on {expected} features, but {graph.name} has {graph.num_features}"
+            )
+        for known, found in zip(names, graph.feature_names, strict=False):
+            if known != found:
+                raise SignnapError(f"the model was trained with feature {known!r} where {graph.name} has {found!r}")
+        weights = [*self.encoder_.parameters(), *self.encoder_.buffers()]
+        return clean_view(graph.to(weights[0].device if weights else "cpu"), self.settings_)
+
+    @torch.no_grad()
+    def embed_view(self, view: View) -> Tensor:
+        """Embed a view, clean or perturbed, without dropout."""
+        return self.encoder_.eval()(view)
+
+    def transform(self, graph: Any) -> np.ndarray:
+        """Embed every node of a graph with the same features: (N, dim) float32, rows in the graph's order."""
+        return self.embed_view(self.view(graph)).float().cpu().numpy()
+
+    def fit_transform(self, graph: Any, **options: Any) -> np.ndarray:
+        """Fit, then embed the same graph."""
+        graph = load_graph(graph)
+        return self.fit(graph, **options).transform(graph)
+
+    def save(self, path: str | Path) -> None:
+        """Write settings, facts and weights to a folder that ``load`` reads."""
+        self._expect_fitted()
+        RunFolder(path).save_model(to_toml(self.settings_), self.facts_, self.encoder_.state_dict())
+
+    @classmethod
+    def load(cls: type[M], path: str | Path, **parts: Any) -> M:
+        """Read a run folder or a saved model; objects of your own that it was made with are needed again."""
+        folder = RunFolder(path)
+        folder.expect()
+        settings = build(METHODS[cls.name], read_toml(folder.config), str(folder.config))
+        model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
+        model.set_params(**{name: part for name, part in parts.items() if part is not None})
+        model.settings_, model.facts_ = settings, folder.read_facts()
+        model.encoder_ = model.build_encoder(settings, int(model.facts_["num_features"]))
+        folder.load_into(model.encoder_)
+        return model
+
+    def _expect_fitted(self) -> None:
+        if not hasattr(self, "encoder_"):
+            raise SignnapError(f"this {type(self).__name__} is not fitted yet: call fit first")
+
+
+def clean_view(graph: Graph, settings: Basics) -> View:
+    """The graph as the settings store it. Coarse products on a GPU are so fast that zeros may be multiplied along."""
+    coarse = settings.precision != "float32" and graph.pattern.device.type == "cuda"
+    return graph.view(
+        edge_value=settings.edge_value,
+        loop_value=settings.loop_value,
+        normalize=settings.normalize_features,
+        dense_above=0.03 if coarse else 1.0,
+    )

@@ -1,0 +1,60 @@
+"""Every method by its name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..config import read_toml
+from ..errors import SignnapError, unknown_name
+from ..train.checkpoint import RunFolder
+from .method import Method
+
+_HOMES = {
+    "signnap": "signnap.SIGNNAP",
+    "grace": "contrastive.GRACE",
+    "gca": "contrastive.GCA",
+    "g-bt": "contrastive.GraphBarlowTwins",
+    "cca-ssg": "contrastive.CCASSG",
+    "raw": "trivial.RawFeatures",
+    "svd": "trivial.FeatureSVD",
+    "propagated": "trivial.PropagatedFeatures",
+    "untrained": "trivial.Untrained",
+}
+
+
+def method_class(name: str) -> type[Method]:
+    """The class of a method."""
+    if name not in _HOMES:
+        raise unknown_name("method", name, _HOMES)
+    module, _, kind = _HOMES[name].partition(".")
+    return getattr(import_module(f"{__package__}.{module}"), kind)
+
+
+def load_method(path: str | Path) -> Method:
+    """Read a run folder or a saved model of any method."""
+    folder = RunFolder(path)
+    folder.expect()
+    name = read_toml(folder.config).get("method")
+    if name not in _HOMES:
+        raise SignnapError(f"{folder.config} names the method {name!r}: expected one of {', '.join(_HOMES)}")
+    return method_class(name).load(path)
+
+
+def capabilities() -> list[dict[str, Any]]:
+    """What every method declares about itself."""
+    rows = []
+    for name in _HOMES:
+        kind = method_class(name)
+        about = (kind.__doc__ or "").strip().splitlines()[0]
+        rows.append(
+            {
+                "name": name,
+                "uses_labels": kind.uses_labels,
+                "inductive": kind.inductive,
+                "memory": kind.memory,
+                "about": about,
+            }
+        )
+    return rows

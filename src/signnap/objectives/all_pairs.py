@@ -1,0 +1,151 @@
+"""All other nodes of both views as negatives: the loss of GRACE and GCA (spec §4.7), exact and in linear memory.
+
+Stack the unit embeddings of both views to w = [u; v], 2N rows. The candidates of a row are then all rows but itself,
+its positive is the same node in the other view, and both directions are one symmetric matrix S = w·wᵀ/τ:
+
+    L = 1/(2N) Σ_a ( log D_a − S_aa' ),   D_a = Σ_{b≠a} exp S_ab
+    ∂L/∂w_a = 1/(2Nτ) ( Σ_{b≠a} exp(S_ab)·(1/D_a + 1/D_b)·w_b − 2·w_a' )
+
+S is visited tile by tile, and only on and above its diagonal: once for D, once more for the gradient. These two visits
+take 8·N²·d multiplications; a single one, row by row, would have to see all of S and take 12·N²·d.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations_with_replacement
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import normalize
+
+from .. import rng
+from ..contracts import Objective, Terms
+from ..errors import SignnapError
+
+#: Rows and columns of a tile of scores: small enough for a core's cache, or large enough to keep a GPU busy.
+_CPU_SIDE, _GPU_SIDE = 512, 8192
+
+#: exp of this, times as many nodes as anybody has, is a float32 number, and so is its reciprocal.
+_EXP_IS_SAFE = 60.0
+
+
+class AllPairs(Objective):
+    """L = ½ (L₁ + L₂), each the cross-entropy of picking a node's other view among all 2N − 1 other embeddings.
+
+    Scores are cosines over the temperature. With a ``projector`` of some width they are those of
+    Linear–ELU–Linear of the embeddings; it is trained along, saved with the state, and not part of the encoder.
+    ``first`` and ``second`` of the terms are for the log: gradients flow from ``total`` alone.
+    """
+
+    def __init__(self, temperature: float = 0.5, projector: int | None = None) -> None:
+        super().__init__()
+        if temperature <= 0:
+            raise SignnapError(f"the temperature is {temperature}: expected a positive number")
+        if projector is not None and projector < 1:
+            raise SignnapError(f"the width of the projector is {projector}: expected at least 1, or None for none")
+        self.temperature = temperature
+        self.width = projector
+        self.projector: nn.Sequential | None = None
+        self.num_nodes: int | None = None
+
+    def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
+        """Draw the projector's weights: whoever trains them asks for the parameters only after this."""
+        self.num_nodes = num_nodes
+        if self.width is not None:
+            place = generator.device
+            with rng.as_default(generator):
+                self.projector = nn.Sequential(
+                    nn.Linear(dim, self.width, device=place), nn.ELU(), nn.Linear(self.width, dim, device=place)
+                )
+
+    def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
+        if self.num_nodes is None:
+            raise SignnapError("this AllPairs knows no graph yet: call prepare first")
+        both = torch.cat([z1, z2])
+        if self.projector is not None:
+            both = self.projector(both)
+        total, first, second = _AllPairs.apply(normalize(both, dim=1), self.temperature)
+        # Candidates of the own view only raise the loss above that of InfoNCE with the N of the other view, whose
+        # bound is log N − loss.
+        return Terms(total, first, second, math.log(len(z1)) - total.detach())
+
+    def chance(self) -> float | None:
+        """log(2N − 1): every candidate equally likely. None before the graph is known."""
+        return None if self.num_nodes is None else math.log(2 * self.num_nodes - 1)
+
+
+class Tile(NamedTuple):
+    """The scores of some rows with some columns, and a spare buffer as large; the next tile overwrites both."""
+
+    rows: slice
+    columns: slice
+    scores: Tensor
+    spare: Tensor
+
+
+def tiles(w: Tensor, temperature: float) -> Iterator[Tile]:
+    """Yield w·wᵀ/τ on and above its diagonal, where it is −∞: no row is its own candidate."""
+    side = min(_GPU_SIDE if w.is_cuda else _CPU_SIDE, len(w))
+    scaled, buffers = w / temperature, w.new_empty(2, side * side)
+    for above, left in combinations_with_replacement(range(0, len(w), side), 2):
+        rows, columns = slice(above, min(above + side, len(w))), slice(left, min(left + side, len(w)))
+        shape = rows.stop - rows.start, columns.stop - columns.start
+        scores, spare = (buffer[: math.prod(shape)].view(shape) for buffer in buffers)
+        torch.mm(scaled[rows], w[columns].t(), out=scores)
+        if rows == columns:
+            scores.fill_diagonal_(-math.inf)
+        yield Tile(rows, columns, scores, spare)
+
+
+class _AllPairs(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, w: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
+        u, v = w.chunk(2)
+        log_sums = _log_sums(w, temperature)
+        losses = log_sums.view(2, -1).mean(dim=1) - torch.linalg.vecdot(u, v).mean() / temperature
+        if ctx.needs_input_grad[0]:
+            pull = _pull(w, temperature, log_sums).sub_(torch.cat([v, u]), alpha=2)
+            ctx.save_for_backward(pull.div_(temperature * len(w)))
+        first, second = losses
+        ctx.mark_non_differentiable(first, second)
+        return losses.mean(), first, second
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (grad,) = ctx.saved_tensors
+        return grad * grads[0], None
+
+
+def _log_sums(w: Tensor, temperature: float) -> Tensor:
+    """log D of every row. A tile adds to its rows and, standing also for its mirror image, to its columns."""
+    found = w.new_full((len(w),), -math.inf)
+    for rows, columns, scores, _ in tiles(w, temperature):
+        if 1 / temperature < _EXP_IS_SAFE:
+            raised = scores.exp_()
+            by_row, by_column = raised.sum(dim=1).log_(), raised.sum(dim=0).log_()
+        else:
+            by_row, by_column = scores.logsumexp(dim=1), scores.logsumexp(dim=0)
+        found[rows] = torch.logaddexp(found[rows], by_row)
+        if rows != columns:
+            found[columns] = torch.logaddexp(found[columns], by_column)
+    return found
+
+
+def _pull(w: Tensor, temperature: float, log_sums: Tensor) -> Tensor:
+    """Σ_b exp(S_ab)·(1/D_a + 1/D_b)·w_b for every row a."""
+    pull, shares = torch.zeros_like(w), log_sums.neg().exp_()
+    for rows, columns, scores, spare in tiles(w, temperature):
+        if 1 / temperature < _EXP_IS_SAFE:
+            weights = scores.exp_().mul_(torch.add(shares[rows, None], shares[columns], out=spare))
+        else:
+            torch.sub(scores, log_sums[rows, None], out=spare).exp_()
+            weights = scores.sub_(log_sums[columns]).exp_().add_(spare)
+        pull[rows].addmm_(weights, w[columns])
+        if rows != columns:
+            pull[columns].addmm_(weights.t(), w[rows])
+    return pull

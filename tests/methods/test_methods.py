@@ -1,0 +1,135 @@
+"""One contract, every method: what comes out, by which seed, from which labels (none), and how it is kept."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from signnap import Graph, make_split
+from signnap.config import read_toml
+from signnap.errors import SignnapError
+from signnap.graph import SparseFeatures
+from signnap.methods.registry import capabilities, load_method, method_class
+from signnap.methods.settings import METHODS
+from signnap.train.checkpoint import RunFolder
+
+QUICK = {"dim": 8, "hidden": 8, "projector": 8, "negatives": 16, "temperature": 0.5, "iterations": 6}
+TRAINED = [name for name in METHODS if method_class(name).trains]
+
+
+def quick(name, **settings):
+    """A small model of this method."""
+    kind = method_class(name)
+    return kind(**{k: v for k, v in QUICK.items() if k in kind.parameters()} | settings)
+
+
+@pytest.fixture
+def sparse_graph():
+    rng = np.random.default_rng(1)
+    x = (rng.random((60, 50)) < 0.08).astype(np.float32)
+    x[:, 0] = 1
+    graph = Graph.from_edges(*rng.integers(0, 60, (2, 150)), x, y=torch.arange(60) % 3, name="sparse")
+    assert isinstance(graph.x, SparseFeatures)
+    return graph
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_finite_rows_in_the_graph_s_order_and_one_seed_one_result(name, small_graph, sparse_graph):
+    for graph in (small_graph, sparse_graph):
+        model = quick(name).fit(graph)
+        z = model.transform(graph)
+        assert z.shape[0] == graph.num_nodes and z.dtype == np.float32 and np.isfinite(z).all()
+        assert np.array_equal(quick(name).fit(graph).transform(graph), z)
+        nodes = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(0))
+        np.testing.assert_allclose(model.transform(graph.subgraph(nodes)), z[nodes.numpy()], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*TRAINED, "untrained"])
+def test_another_seed_another_result(name, small_graph):
+    assert not np.allclose(quick(name).fit_transform(small_graph), quick(name, seed=1).fit_transform(small_graph))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_seeds_together(name, small_graph, tmp_path):
+    models = quick(name).fit_seeds(small_graph, [4, 2], out=tmp_path)
+    for model, seed in zip(models, (4, 2), strict=True):
+        alone = quick(name, seed=seed).fit(small_graph)
+        assert np.array_equal(model.transform(small_graph), alone.transform(small_graph))
+        kept = load_method(tmp_path / f"seed-{seed}")
+        assert np.array_equal(kept.transform(small_graph), alone.transform(small_graph))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_labels_are_absent(name, small_graph, monkeypatch):
+    kind, seen = method_class(name), []
+    real = kind._drawn
+
+    def drawn(self, settings, num_features):
+        seen.append(num_features)
+        return real(self, settings, num_features)
+
+    monkeypatch.setattr(kind, "_drawn", drawn)
+    task = kind.task
+    monkeypatch.setattr(kind, "task", lambda self, graph: seen.append(graph.y) or task(self, graph))
+    with_labels = quick(name).fit(small_graph).transform(small_graph)
+    assert not method_class(name).uses_labels and all(item is None or isinstance(item, int) for item in seen)
+    assert np.array_equal(quick(name).fit(small_graph.without_labels()).transform(small_graph), with_labels)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_kept_loaded_and_told_apart(name, small_graph, tmp_path):
+    model = quick(name).fit(small_graph, out=tmp_path / "run")
+    config = read_toml(tmp_path / "run" / "config.toml")
+    assert config["method"] == name and config["split"] == "none"
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["finished"]
+    loaded = load_method(tmp_path / "run")
+    assert type(loaded) is type(model)
+    assert np.array_equal(loaded.transform(small_graph), model.transform(small_graph))
+    with pytest.raises(SignnapError, match="already holds a run"):
+        quick(name).fit(small_graph, out=tmp_path / "run")
+    other = next(n for n in METHODS if METHODS[n] is not METHODS[name])
+    with pytest.raises(SignnapError):
+        method_class(other).load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_resumed_runs_equal_whole_ones(name, small_graph, tmp_path):
+    whole = quick(name, iterations=7).fit(small_graph)
+    quick(name, iterations=3).fit(small_graph, out=tmp_path)
+    rest = quick(name, iterations=7).fit(small_graph, out=tmp_path, resume=True)
+    assert np.array_equal(rest.transform(small_graph), whole.transform(small_graph))
+    losses = [record["loss"] for record in RunFolder(tmp_path).read_metrics()]
+    assert np.isfinite(losses).all()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_inductive_methods_see_the_training_nodes_only(name, small_graph):
+    assert method_class(name).inductive
+    split = "inductive:per-class:5:5"
+    seen = make_split(small_graph, split).training_graph(small_graph)
+    model = quick(name, split=split).fit(small_graph)
+    assert model.facts_["num_nodes"] == seen.num_nodes < small_graph.num_nodes
+    assert np.array_equal(model.transform(small_graph), quick(name).fit(seen).transform(small_graph))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_scikit_learn_s_manners(name):
+    model = quick(name, seed=3)
+    twin = clone(model)
+    assert twin.get_params() == model.get_params() and twin is not model
+    with pytest.raises(SignnapError, match="unknown parameter 'seeed', did you mean 'seed'"):
+        model.set_params(seeed=1)
+    with pytest.raises(SignnapError, match="not fitted yet"):
+        model.transform("synthetic")
+    with pytest.raises(SignnapError, match=f"this is '{name}'"):
+        model.set_params(method="deepwalk")
+
+
+def test_the_table_of_methods():
+    rows = capabilities()
+    assert [row["name"] for row in rows] == list(METHODS)
+    for row in rows:
+        assert set(row) == {"name", "uses_labels", "inductive", "memory", "about"}
+        assert row["about"].endswith(".") and row["memory"] == "linear"
