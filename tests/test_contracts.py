@@ -14,13 +14,14 @@ from signnap.encoders import ENCODERS, build_encoder
 from signnap.graph import Graph, SparseFeatures, View, as_dense
 from signnap.methods import settings
 from signnap.objectives import OBJECTIVES, build_objective
-from signnap.perturb import Compose, DropEdge, FeatureNoise, MaskFeatures
+from signnap.perturb import Compose, DropEdge, DropUnimportant, FeatureNoise, MaskFeatures
 from signnap.perturb.features import NOISES
 
 PERTURBATIONS = {
     **{law: DropEdge(0.3, law) for law in ("exact", "bernoulli", "undirected")},
     **{kind: FeatureNoise(kind, 0.1) for kind in NOISES},
     "mask": MaskFeatures(0.5),
+    **{name: DropUnimportant(0.3, 0.3, name) for name in ("degree", "eigenvector", "pagerank")},
     "all": Compose(DropEdge(0.3), MaskFeatures(0.5), *(FeatureNoise(kind, 0.1) for kind in NOISES)),
 }
 

@@ -40,9 +40,8 @@ def graph_with(density=0.15, nodes=60, words=30, seed=0):
     return graph
 
 
-def regular_graph(words=4):
-    edges = np.array(nx.random_regular_graph(3, 20, seed=0).edges).T
-    return Graph.from_edges(*edges, np.ones((20, words)))
+def regular_graph():
+    return Graph.from_edges(*np.array(nx.random_regular_graph(3, 20, seed=0).edges).T, np.ones((20, 4)))
 
 
 def plain(weights, rate):
@@ -185,10 +184,9 @@ def test_the_two_directions_of_an_edge_fall_independently():
 def test_survivors_are_unchanged(density):
     view = graph_with(density).view(edge_value=2, loop_value=3)
     after = DropUnimportant(0.3, 0.3)(view, source_of(0))
-    assert after.pattern is view.pattern
     assert torch.equal(after.stored[after.present], view.stored[after.present])
     before, words = as_dense(view.x), as_dense(after.x)
-    gone = (words == 0).all(dim=0)
+    gone = ~words.any(dim=0)
     assert 1 < gone.sum() < 29 and torch.equal(words[:, ~gone], before[:, ~gone])
 
 
@@ -212,7 +210,7 @@ def test_after_other_perturbations():
     drop = DropUnimportant(1e-4, 0.5)
     left = DropEdge(0.5)(view, source_of(0))
     assert float(drop.probabilities(left)[0][left.present].mean()) == pytest.approx(1e-4, rel=1e-4)
-    noisy = FeatureNoise("uniform", 1.0)(view, source_of(0))
+    noisy = FeatureNoise("uniform")(view, source_of(0))
     assert torch.equal(drop.probabilities(noisy)[1], drop.probabilities(view)[1])
     after = as_dense(drop(noisy, source_of(1)).x)
     gone = (after == 0).all(dim=0)
@@ -234,8 +232,6 @@ def test_probabilities_are_computed_once_for_every_view(computed):
         drop(view, source)
     assert len(computed) == 2
     assert not torch.equal(drop.probabilities(one)[0], drop.probabilities(other)[0])
-    DropUnimportant()(one, source)
-    assert len(computed) == 3, "instances share nothing"
 
 
 class Operations(TorchDispatchMode, set):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
-from ..graph import SparseFeatures, StreamedFeatures, View
+from ..graph import Features, SparseFeatures, StreamedFeatures, View
 
 
 def _gaussian(shape: torch.Size, generator: torch.Generator, device: torch.device) -> Tensor:
@@ -79,9 +79,14 @@ class MaskFeatures:
         if self.ratio == 0:
             return view
         device = view.stored.device
-        keep = (torch.rand(x.shape[1], generator=generator, device=device) >= self.ratio).float()
-        if isinstance(x, SparseFeatures):
-            return view.with_features(x.with_values(x.values * keep.index_select(0, x.indices)))
-        if isinstance(x, StreamedFeatures):
-            return view.with_features(x.then(lambda chunk, _: chunk * keep))
-        return view.with_features(x * keep)
+        keep = torch.rand(x.shape[1], generator=generator, device=device) >= self.ratio
+        return view.with_features(keep_columns(x, keep))
+
+
+def keep_columns(x: Features, keep: Tensor) -> Features:
+    """The features with the columns that are not kept set to zero."""
+    if isinstance(x, SparseFeatures):
+        return x.with_values(x.values * keep.index_select(0, x.indices))
+    if isinstance(x, StreamedFeatures):
+        return x.then(lambda chunk, _: chunk * keep)
+    return x * keep

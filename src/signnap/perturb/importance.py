@@ -13,6 +13,7 @@ from ..errors import SignnapError, unknown_name
 from ..graph import Features, SparseFeatures, StreamedFeatures, View
 from ..graph.features import DENSE_ABOVE
 from .centrality import CENTRALITIES
+from .features import keep_columns
 
 #: No entry and no column is dropped more often than this.
 HIGHEST = 0.7
@@ -105,15 +106,6 @@ def column_weights(x: Features, nodes: Tensor) -> Tensor:
     for part, of_part in zip(x.split(rows), nodes.split(rows), strict=True):
         total += of_part @ amount(part)
     return total
-
-
-def keep_columns(x: Features, keep: Tensor) -> Features:
-    """The features with the columns that are not kept set to zero."""
-    if isinstance(x, SparseFeatures):
-        return x.with_values(x.values * keep.index_select(0, x.indices))
-    if isinstance(x, StreamedFeatures):
-        return x.then(lambda chunk, _: chunk * keep)
-    return x * keep
 
 
 def _kept(probabilities: Tensor, generator: torch.Generator) -> Tensor:
