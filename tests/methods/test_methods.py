@@ -97,7 +97,14 @@ def test_kept_loaded_and_told_apart(name, small_graph, tmp_path):
 @pytest.mark.parametrize("name", TRAINED)
 def test_resumed_runs_equal_whole_ones(name, small_graph, tmp_path):
     whole = quick(name, iterations=7).fit(small_graph)
-    quick(name, iterations=3).fit(small_graph, out=tmp_path)
+
+    def stop(iteration, words):
+        if iteration == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quick(name, iterations=7).fit(small_graph, out=tmp_path, report=stop, save_every=0)
+    assert RunFolder(tmp_path).load_state()["iteration"] == 3
     rest = quick(name, iterations=7).fit(small_graph, out=tmp_path, resume=True)
     assert np.array_equal(rest.transform(small_graph), whole.transform(small_graph))
     losses = [record["loss"] for record in RunFolder(tmp_path).read_metrics()]

@@ -87,13 +87,17 @@ class ConvolutionalStack(Encoder):
         """
         if self.training and views[0].pattern.num_nodes == 1 and self._normalizes():
             raise SignnapError("batch norm cannot learn from a graph of one node: expected at least two")
-        first, *rest = self.layers
         features = {id(view.x): view.x for view in views}
-        shared = {key: multiply(x, first.weight) for key, x in features.items()}
-        found = [first(shared[id(view.x)], view) for view in views]
+        products = {key: multiply(x, self.layers[0].weight) for key, x in features.items()}
+        return self.finish([products[id(view.x)] for view in views], views)
+
+    def finish(self, products: Sequence[Tensor], views: Sequence[View]) -> list[Tensor]:
+        """Embed views, given the product of each one's features with the first weight."""
+        first, *rest = self.layers
+        found = [first(product, view) for product, view in zip(products, views, strict=True)]
         for layer in rest:
-            products = (torch.cat(found) @ layer.weight).chunk(len(views))
-            found = [layer(product, view) for product, view in zip(products, views, strict=True)]
+            stacked = (torch.cat(found) @ layer.weight).chunk(len(views))
+            found = [layer(product, view) for product, view in zip(stacked, views, strict=True)]
         return found
 
     def _normalizes(self) -> bool:

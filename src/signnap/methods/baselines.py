@@ -47,6 +47,19 @@ class GcaSettings(GraceSettings):
 
 
 @dataclass(frozen=True)
+class BgrlSettings(TwoViewSettings):
+    """BGRL (spec §4.9): where its authors say nothing about a data set, GCA's rates of dropping."""
+
+    method: str = "bgrl"
+    dim: int = 256
+    hidden: int = 512
+    activation: str = "prelu"
+    iterations: int = 10000
+    lr: float = 5e-4
+    weight_decay: float = 1e-5
+
+
+@dataclass(frozen=True)
 class BarlowSettings(TwoViewSettings):
     """Graph Barlow Twins (spec §4.10)."""
 
@@ -76,6 +89,16 @@ class CcaSettings(TwoViewSettings):
     mask_features_2: float = 0.2
     whitening: float = 1e-3
     iterations: int = 100
+
+
+@dataclass(frozen=True)
+class DgiSettings(Basics):
+    """DGI as the paper's comparison ran it (spec §4.4, item 7), but for all iterations: training loss stops nothing."""
+
+    method: str = "dgi"
+    dim: int = 512
+    hidden: int = 512
+    iterations: int = 300
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from ..config import build, read_toml
 from ..errors import unknown_name
 from .baselines import (
     BarlowSettings,
+    BgrlSettings,
     CcaSettings,
+    DgiSettings,
     FixedSettings,
     GcaSettings,
     GraceSettings,
@@ -57,8 +59,10 @@ METHODS: dict[str, type[Basics]] = {
     "signnap": Settings,
     "grace": GraceSettings,
     "gca": GcaSettings,
+    "bgrl": BgrlSettings,
     "g-bt": BarlowSettings,
     "cca-ssg": CcaSettings,
+    "dgi": DgiSettings,
     "raw": FixedSettings,
     "svd": SvdSettings,
     "propagated": PropagatedSettings,

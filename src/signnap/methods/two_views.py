@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .. import rng
-from ..contracts import Encoder, Objective, Perturbation
+from ..contracts import Encoder, Objective, Perturbation, Terms
 from ..geometry import alignment, effective_rank, uniformity
 from ..graph import View
 from ..train.loop import Step
@@ -43,7 +45,7 @@ class TwoViews:
         with region("encoder"), rng.as_default(self.generators["layers"]):
             z1, z2 = self.encoder.encode(views)
         with region("contrast"):
-            terms = self.objective(z1, z2, self.generators["negatives"])
+            terms = self.compare(views, z1, z2)
         numbers = {
             "loss": terms.total.detach(),
             "loss_1": terms.first.detach(),
@@ -52,6 +54,10 @@ class TwoViews:
         if terms.mutual_information_bound is not None:
             numbers["mutual_information_bound"] = terms.mutual_information_bound
         return Step(terms.total, numbers, (z1.detach(), z2.detach(), terms.detached()))
+
+    def compare(self, views: Sequence[View], z1: Tensor, z2: Tensor) -> Terms:
+        """What the objective finds in the embeddings of the two views."""
+        return self.objective(z1, z2, self.generators["negatives"])
 
     def advance(self, step: Step) -> None:
         self.objective.update(*step.outputs)

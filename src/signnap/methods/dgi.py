@@ -1,0 +1,98 @@
+"""DGI: embeddings should fit a summary of their graph, and not fit it once the features are shuffled (spec §4.4)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from .. import rng
+from ..contracts import Encoder, Objective, Terms
+from ..encoders import ConvolutionalStack
+from ..geometry import effective_rank, uniformity
+from ..graph import View, multiply
+from ..train.loop import Step
+from ..train.regions import region
+from .baselines import DgiSettings
+from .method import Method
+
+
+class DGI(Method):
+    """Embeddings fit a summary of the graph, those of shuffled features do not (spec §4.4)."""
+
+    name = "dgi"
+
+    def build_encoder(self, settings: DgiSettings, num_features: int) -> ConvolutionalStack:
+        return ConvolutionalStack(num_features, [settings.hidden, settings.dim], "prelu", slope_per_unit=True)
+
+    def build_task(self, settings: DgiSettings, view: View, encoder: Encoder) -> Shuffling:
+        assert isinstance(encoder, ConvolutionalStack)
+        return Shuffling(view, encoder, settings.seed, settings.precision != "float32")
+
+
+class Critic(Objective):
+    """Tell the embeddings h of a graph from those of a corrupted copy by the summary s = sigmoid(mean h).
+
+    The score of a row is hᵀWs, and the loss the sum of the two means of binary cross-entropy, as in the paper's
+    comparison; the original halves it. ``Terms.first`` is the mean over h, ``Terms.second`` that over the copy.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(dim, dim).uniform_(-(dim**-0.5), dim**-0.5))
+
+    def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
+        probe = self.weight @ z1.mean(dim=0).sigmoid()
+        first, second = softplus(-(z1 @ probe)).mean(), softplus(z2 @ probe).mean()
+        return Terms(first + second, first, second)
+
+    def chance(self) -> float:
+        return 2 * math.log(2)
+
+
+class Shuffling:
+    """The graph, a copy whose nodes have swapped features, and a critic to tell them apart, as a task for the loop."""
+
+    def __init__(self, view: View, encoder: ConvolutionalStack, seed: int, coarse: bool = False) -> None:
+        self.view, self.coarse = view, coarse
+        device = view.stored.device
+        self.generators = {"views": rng.generator(seed, "views", device)}
+        self.encoder = encoder.to(device)
+        with rng.as_default(rng.generator(seed, "critic")):
+            self.objective = Critic(encoder.layers[-1].weight.shape[1]).to(device)
+        self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
+
+    def step(self) -> Step:
+        source = self.generators["views"]
+        with region("views"):
+            order = torch.randperm(self.view.pattern.num_nodes, generator=source, device=source.device)
+        with region("encoder"):
+            z, shuffled = encode_shuffled(self.encoder, self.view, order)
+        with region("contrast"):
+            terms = self.objective(z, shuffled, source)
+        numbers = {"loss": terms.total, "loss_1": terms.first, "loss_2": terms.second}
+        return Step(terms.total, {name: number.detach() for name, number in numbers.items()}, (z.detach(),))
+
+    def advance(self, step: Step) -> None:
+        """Everything is learned by gradient."""
+
+    def describe(self, step: Step) -> dict[str, float]:
+        (z,) = step.outputs
+        return {
+            "uniformity": uniformity(z, sample=1000),
+            "effective_rank": effective_rank(z),
+            "norm": float(z.norm(dim=1).mean()),
+        }
+
+
+def encode_shuffled(encoder: ConvolutionalStack, view: View, order: Tensor) -> tuple[Tensor, Tensor]:
+    """Embed a view, and its copy in which node i has the features of node ``order[i]``.
+
+    Rows of the first product are permuted in place of the features': it is the same, costs one product instead of
+    two, and sparse features stay as they are.
+    """
+    product = multiply(view.x, encoder.layers[0].weight)
+    z, shuffled = encoder.finish([product, product.index_select(0, order)], [view, view])
+    return z, shuffled
