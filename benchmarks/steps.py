@@ -16,10 +16,11 @@ import torch
 from record import Record, failure
 from timing import Pace, measure
 
-from signnap import SIGNNAP, Graph, load_graph, make_split
+from signnap import SIGNNAP, Graph, load_graph
 from signnap.bench.floor import floor_ms, step_operations
 from signnap.bench.rates import copy_rate, matmul_rate
 from signnap.bench.twins import PerAnchorStep
+from signnap.methods.fitting import visible
 from signnap.methods.settings import BACKBONES, Settings
 from signnap.train.loop import Run, lockstep
 
@@ -133,8 +134,7 @@ def _measured(
     """Time and memory of one cell, and what they could be at best."""
     changes = changes | variant.changes
     settings = SIGNNAP(backbone, **changes).settings_for(graph.name)
-    visible = graph if settings.split == "none" else make_split(graph, settings.split).training_graph(graph)
-    visible = visible.without_labels()
+    seen = visible(graph, settings.split).without_labels()
 
     def prepare(loaded: Graph) -> Callable[[], Any]:
         if variant.is_twin:
@@ -146,9 +146,9 @@ def _measured(
         iterations = lockstep(runs, until=10**9, capture=variant.capture)
         return lambda: next(iterations)
 
-    found = measure(prepare, visible, pace)
-    sizes = {"nodes": visible.num_nodes, "entries": visible.pattern.num_entries, "runs": variant.seeds}
-    return sizes | found | _floors(visible, settings, variant.seeds, rates, found["milliseconds"])
+    found = measure(prepare, seen, pace)
+    sizes = {"nodes": seen.num_nodes, "entries": seen.pattern.num_entries, "runs": variant.seeds}
+    return sizes | found | _floors(seen, settings, variant.seeds, rates, found["milliseconds"])
 
 
 def _floors(

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-from signnap import SIGNNAP
+from signnap import SIGNNAP, Graph
+from signnap.graph import SparseFeatures
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +27,14 @@ def same_weights():
         return all(a == b and np.array_equal(x.numpy(), y.numpy()) for (a, x), (b, y) in pairs)
 
     return same_weights
+
+
+@pytest.fixture
+def sparse_graph():
+    """A graph whose features are sparse enough to be stored so."""
+    rng = np.random.default_rng(1)
+    x = (rng.random((60, 50)) < 0.08).astype(np.float32)
+    x[:, 0] = 1
+    graph = Graph.from_edges(*rng.integers(0, 60, (2, 150)), x, y=torch.arange(60) % 3, name="sparse")
+    assert isinstance(graph.x, SparseFeatures)
+    return graph

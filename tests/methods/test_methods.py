@@ -7,10 +7,9 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from signnap import Graph, make_split
+from signnap import make_split
 from signnap.config import read_toml
 from signnap.errors import SignnapError
-from signnap.graph import SparseFeatures
 from signnap.methods.registry import capabilities, load_method, method_class
 from signnap.methods.settings import METHODS
 from signnap.train.checkpoint import RunFolder
@@ -23,16 +22,6 @@ def quick(name, **settings):
     """A small model of this method."""
     kind = method_class(name)
     return kind(**{k: v for k, v in QUICK.items() if k in kind.parameters()} | settings)
-
-
-@pytest.fixture
-def sparse_graph():
-    rng = np.random.default_rng(1)
-    x = (rng.random((60, 50)) < 0.08).astype(np.float32)
-    x[:, 0] = 1
-    graph = Graph.from_edges(*rng.integers(0, 60, (2, 150)), x, y=torch.arange(60) % 3, name="sparse")
-    assert isinstance(graph.x, SparseFeatures)
-    return graph
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -64,17 +53,13 @@ def test_seeds_together(name, small_graph, tmp_path):
 @pytest.mark.parametrize("name", METHODS)
 def test_labels_are_absent(name, small_graph, monkeypatch):
     kind, seen = method_class(name), []
-    real = kind._drawn
-
-    def drawn(self, settings, num_features):
-        seen.append(num_features)
-        return real(self, settings, num_features)
-
-    monkeypatch.setattr(kind, "_drawn", drawn)
-    task = kind.task
-    monkeypatch.setattr(kind, "task", lambda self, graph: seen.append(graph.y) or task(self, graph))
+    task, compute = kind.task, getattr(kind, "_compute", None)
+    if kind.trains:
+        monkeypatch.setattr(kind, "task", lambda self, graph: seen.append(graph.y) or task(self, graph))
+    else:
+        monkeypatch.setattr(kind, "_compute", lambda self, s, graph: seen.append(graph.y) or compute(self, s, graph))
     with_labels = quick(name).fit(small_graph).transform(small_graph)
-    assert not method_class(name).uses_labels and all(item is None or isinstance(item, int) for item in seen)
+    assert seen == [None] and not kind.uses_labels
     assert np.array_equal(quick(name).fit(small_graph.without_labels()).transform(small_graph), with_labels)
 
 
@@ -132,6 +117,21 @@ def test_scikit_learn_s_manners(name):
         model.transform("synthetic")
     with pytest.raises(SignnapError, match=f"this is '{name}'"):
         model.set_params(method="deepwalk")
+
+
+def test_where_nothing_is_trained_there_is_nothing_to_profile(small_graph, tmp_path):
+    with pytest.raises(SignnapError, match="raw has no iterations to profile"):
+        quick("raw").fit(small_graph, out=tmp_path / "run", profile=True)
+    with pytest.raises(SignnapError, match="none twice"):
+        quick("raw").fit_seeds(small_graph, [1, 1], out=tmp_path / "runs")
+    assert not list(tmp_path.iterdir())
+
+
+def test_svd_keeps_what_it_can(small_graph):
+    z = quick("svd", dim=12).fit_transform(small_graph)
+    x = small_graph.view().x
+    wanted = torch.linalg.svdvals(x if isinstance(x, torch.Tensor) else x.dense())
+    np.testing.assert_allclose(np.linalg.norm(z, axis=0), wanted.numpy(), rtol=1e-3, atol=1e-4)
 
 
 def test_the_table_of_methods():

@@ -12,18 +12,6 @@ from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures, as_dense
 from signnap.methods.settings import BACKBONES
 
-
-@pytest.fixture
-def sparse_graph():
-    """A graph whose features are sparse enough to be stored so."""
-    rng = np.random.default_rng(1)
-    x = (rng.random((60, 50)) < 0.08).astype(np.float32)
-    x[:, 0] = 1
-    graph = Graph.from_edges(*rng.integers(0, 60, (2, 150)), x, y=torch.arange(60) % 3, name="sparse")
-    assert isinstance(graph.x, SparseFeatures)
-    return graph
-
-
 # -- fit and transform -----------------------------------------------------------------------------------------------
 
 

@@ -144,3 +144,11 @@ def test_a_healthy_run_is_not_stopped(objective, small_graph):
     model = SIGNNAP(**SMALL, objective=objective, iterations=320).fit(small_graph)
     assert model.outcome_.iteration == 320
     assert torch.isfinite(torch.from_numpy(model.transform(small_graph))).all()
+
+
+def test_advice_concerns_the_settings_that_there_are():
+    same = {"loss": 1.0, "norm": 1.0, "effective_rank": 1.0, "uniformity": 0.0}
+    one = Health(settings=["lr", "weight_decay"]).check(1, same)
+    assert one.endswith("(effective rank 1.00): try a lower --weight-decay")
+    assert Health(settings=[]).check(1, same).endswith("(effective rank 1.00)")
+    assert Health().check(1, same).endswith("a lower --weight-decay, fewer --layers or a lower --drop-edge")

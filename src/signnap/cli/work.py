@@ -43,7 +43,7 @@ def train(
     seeds: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Several encoder seeds at once: run folders OUT/seed-A, ...")
     ] = None,
-    precision: Annotated[str | None, typer.Option(help="Of a GPU's score products: float32, tf32 or bf16.")] = None,
+    precision: Annotated[str | None, typer.Option(help="Of a GPU's products: float32, tf32 or bf16.")] = None,
     more: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any other setting.")] = None,
     preset: Annotated[str, typer.Option(help="Settings to start from.")] = "paper",
     config: Annotated[Path | None, typer.Option(help="TOML file of settings, over the preset.")] = None,

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-#: Random words that ``random_subset`` takes as its key: one for each round of mixing.
+#: Random words that ``without_subset`` takes as its key: one for each round of mixing.
 KEY_WORDS = 8
 #: Permutations of fewer than 2^8 numbers are cut out of larger ones. A pair of numbers that agree in one half of their
 #: bits stays a pair of that kind through two rounds with probability 2^-(bits of the half): 16^-4 is rare enough.
@@ -75,8 +75,8 @@ def _scrambled(x: tl.tensor) -> tl.tensor:
 @triton.jit
 def _subset_block(
     key: tl.tensor,
-    stored: tl.tensor | None,
-    ranks: tl.tensor | None,
+    stored: tl.tensor,
+    ranks: tl.tensor,
     out: tl.tensor,
     length: tl.tensor,
     size: tl.tensor,
@@ -86,10 +86,10 @@ def _subset_block(
     ROUNDS: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
-    """Write which places are chosen or, given stored values and their ranks, the values of those that are not."""
+    """Write the stored values of those whose rank is not chosen."""
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = index < length
-    rank = index if ranks is None else tl.load(ranks + index, mask=inside, other=-1)
+    rank = tl.load(ranks + index, mask=inside, other=-1)
     ranked = (rank >= 0) & (rank < size)
     place = tl.where(ranked, rank, 0).to(tl.uint32)
     walking = index >= 0
@@ -101,10 +101,7 @@ def _subset_block(
         place = tl.where(walking, moved, place)
         walking = place >= size
     chosen = ranked & (place < count)
-    if stored is None:
-        tl.store(out + index, chosen, mask=inside)
-    else:
-        tl.store(out + index, tl.where(chosen, 0.0, tl.load(stored + index, mask=inside, other=0.0)), mask=inside)
+    tl.store(out + index, tl.where(chosen, 0.0, tl.load(stored + index, mask=inside, other=0.0)), mask=inside)
 
 
 def mean_with_self(
@@ -123,22 +120,15 @@ def mean_with_self(
     return weights, transposed
 
 
-def random_subset(size: int, count: int, key: Tensor) -> Tensor:
-    """A mask of exactly ``count`` True among ``size``, chosen by a key of KEY_WORDS random words on the device.
-
-    Element i is chosen if π(i) < count, where the key makes the permutation π: a Feistel network (each half of the
-    bits is changed in turn by a hash of the other) over a power of two that is not below the size, applied again until
-    the result is below it. So the count is exact, with no sorting and no waiting for the device.
-    """
-    return _subset(torch.empty(size, dtype=torch.bool, device=key.device), size, count, key, None, None)
-
-
 def without_subset(stored: Tensor, ranks: Tensor, size: int, count: int, key: Tensor) -> Tensor:
-    """The stored values with ``count`` of those that have a rank (0 to ``size`` − 1; others −1) set to zero."""
-    return _subset(torch.empty_like(stored), size, count, key, stored, ranks)
+    """The stored values with exactly ``count`` of those that have a rank (0 to ``size`` − 1; others −1) set to zero.
 
-
-def _subset(out: Tensor, size: int, count: int, key: Tensor, stored: Tensor | None, ranks: Tensor | None) -> Tensor:
+    They are chosen by a key of KEY_WORDS random words on the device: rank i if π(i) < count, where the key makes the
+    permutation π, a Feistel network (each half of the bits is changed in turn by a hash of the other) over a power of
+    two that is not below the size, applied again until the result is below it. So the count is exact, with no sorting
+    and no waiting for the device.
+    """
+    out = torch.empty_like(stored)
     bits = max(_LEAST_BITS, (size - 1).bit_length())
     low_mask = 2 ** (bits // 2) - 1
     high_mask = 2**bits - 1 - low_mask

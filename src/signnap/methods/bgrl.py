@@ -101,6 +101,4 @@ class BGRL(TwoViewMethod[BgrlSettings]):
     def build_task(self, settings: BgrlSettings, view: View, encoder: Encoder) -> Bootstrap:
         with rng.as_default(rng.generator(settings.seed, "target")):
             target = Target(self.build_encoder(settings, view.x.shape[1]), settings.iterations)
-        coarse = settings.precision != "float32"
-        parts = (encoder, self.objective(settings), self.perturbations(settings))
-        return Bootstrap(target, view, *parts, settings.seed, coarse)
+        return Bootstrap(target, *self.parts(settings, view, encoder))

@@ -32,10 +32,13 @@ class TwoViewMethod(Method, Generic[S]):
         first, second = (build_perturbation(drop, "bernoulli", mask) for drop, mask in rates)
         return first, second
 
-    def build_task(self, settings: S, view: View, encoder: Encoder) -> TwoViews:
+    def parts(self, settings: S, view: View, encoder: Encoder) -> tuple[Any, ...]:
+        """What a task of two views is made of."""
         coarse = settings.precision != "float32"
-        parts = (view, encoder, self.objective(settings), self.perturbations(settings))
-        return TwoViews(*parts, settings.seed, coarse)
+        return view, encoder, self.objective(settings), self.perturbations(settings), settings.seed, coarse
+
+    def build_task(self, settings: S, view: View, encoder: Encoder) -> TwoViews:
+        return TwoViews(*self.parts(settings, view, encoder))
 
 
 class GRACE(TwoViewMethod[GraceSettings]):
@@ -85,5 +88,5 @@ class CCASSG(TwoViewMethod[CcaSettings]):
     def build_encoder(self, settings: CcaSettings, num_features: int) -> Encoder:
         return ConvolutionalStack(num_features, [settings.hidden, settings.dim], settings.activation)
 
-    def objective(self, settings: CcaSettings) -> Any:
+    def objective(self, settings: CcaSettings) -> Objective:
         return CCA(settings.whitening)

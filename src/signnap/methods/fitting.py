@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +107,8 @@ def _trainee(plan: _Plan, resume: bool) -> Trainee:
         plan.folder.restore(run, plan.settings.iterations)
     encoder, objective = run.task.modules["encoder"], run.task.modules["objective"]
     lonely = plan.graph.num_nodes == 1  # one node always equals itself
-    return Trainee(run, None if lonely else Health(objective.chance()), encoder, plan.folder)
+    names = [field.name for field in fields(plan.settings)]
+    return Trainee(run, None if lonely else Health(objective.chance(), settings=names), encoder, plan.folder)
 
 
 def visible(graph: Graph, split: str) -> Graph:

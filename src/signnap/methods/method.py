@@ -120,7 +120,7 @@ class Method:
         or cuda), ``report`` (called after every iteration), ``stop_on_collapse`` and ``save_every`` (seconds between
         checkpoints).
         """
-        fit_together([self], graph, [out], **options)
+        self._fit_all([self], graph, [out], **options)
         return self
 
     def fit_seeds(
@@ -133,8 +133,12 @@ class Method:
         if len(set(seeds)) != len(seeds) or not len(seeds):
             raise SignnapError(f"the encoder seeds are {list(seeds)}: expected at least one, and none twice")
         copies = [type(self)(**self._params | {"seed": seed}) for seed in seeds]
-        fit_together(copies, graph, [None if out is None else Path(out) / f"seed-{s}" for s in seeds], **options)
+        self._fit_all(copies, graph, [None if out is None else Path(out) / f"seed-{s}" for s in seeds], **options)
         return copies
+
+    @staticmethod
+    def _fit_all(models: Sequence[Any], graph: Any, outs: Sequence[str | Path | None], **options: Any) -> None:
+        fit_together(models, graph, outs, **options)
 
     def untrained(self: M, graph: Any) -> M:
         """The same model with freshly drawn weights and no training: the baseline that keeps everybody honest."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..contracts import Encoder
 from ..data import load_graph
-from ..graph import Features, SparseFeatures, View, as_dense, multiply
-from ..rng import as_default, generator
+from ..errors import SignnapError
+from ..graph import Graph, SparseFeatures, View, as_dense, multiply
+from ..rng import derive_seed
 from ..train.checkpoint import RunFolder
+from ..train.progress import Report, silent
 from ..train.session import Outcome
 from .baselines import FixedSettings, PropagatedSettings, SvdSettings
 from .facts import check_resumable, choose_device, run_facts
@@ -22,38 +24,45 @@ from .fitting import visible
 from .method import Method, clean_view
 from .signnap import SIGNNAP
 
-F = TypeVar("F", bound="Fixed")
-
 
 class Fixed(Method):
     """A method whose ``fit`` computes its encoder at once: there is nothing to iterate, to resume or to profile."""
 
     trains = False
 
-    def fit(self: F, graph: Any, *, out: str | Path | None = None, device: str = "auto", **options: Any) -> F:
-        """Compute the encoder from what training may see; with ``out`` it is kept in that folder."""
-        graph, begun = load_graph(graph), time.perf_counter()
-        self.settings_ = self.settings_for(graph.name)
-        seen = visible(graph, self.settings_.split).without_labels().to(choose_device(device))
-        self.facts_ = run_facts(seen)
-        if out is not None:
-            check_resumable(RunFolder(out), self.settings_, self.facts_, bool(options.get("resume")))
-        self.encoder_ = self._drawn(self.settings_, seen.num_features).to(seen.pattern.device)
-        self.adjust(self.encoder_, clean_view(seen, self.settings_))
-        self.outcome_ = Outcome(0, time.perf_counter() - begun, {})
-        self.facts_ |= run_facts(seen, self.outcome_)
-        if out is not None:
-            self.save(out)
-        return self
+    @staticmethod
+    def _fit_all(  # type: ignore[override]
+        models: Sequence[Any],
+        graph: Any,
+        outs: Sequence[str | Path | None],
+        *,
+        resume: bool = False,
+        device: str = "auto",
+        profile: bool = False,
+        report: Report = silent,
+        stop_on_collapse: bool = True,
+        save_every: float = 30.0,
+    ) -> None:
+        graph, target = load_graph(graph), choose_device(device)
+        if profile:
+            raise SignnapError(f"{models[0].name} has no iterations to profile")
+        chosen = [model.settings_for(graph.name) for model in models]
+        seen = [visible(graph, settings.split).without_labels().to(target) for settings in chosen]
+        for settings, part, out in zip(chosen, seen, outs, strict=True):
+            if out is not None:
+                check_resumable(RunFolder(out), settings, run_facts(part), resume)
+        for model, settings, part, out in zip(models, chosen, seen, outs, strict=True):
+            model._compute(settings, part)
+            if out is not None:
+                model.save(out)
 
-    def fit_seeds(
-        self: F, graph: Any, seeds: Sequence[int], *, out: str | Path | None = None, **options: Any
-    ) -> list[F]:
-        """One copy per seed, as for every method."""
-        copies = [type(self)(**self._params | {"seed": seed}) for seed in seeds]
-        for copy, seed in zip(copies, seeds, strict=True):
-            copy.fit(graph, out=None if out is None else Path(out) / f"seed-{seed}", **options)
-        return copies
+    def _compute(self, settings: Any, graph: Graph) -> None:
+        begun = time.perf_counter()
+        self.settings_ = settings
+        self.encoder_ = self._drawn(settings, graph.num_features).to(graph.pattern.device)
+        self.adjust(self.encoder_, clean_view(graph, settings))
+        self.outcome_ = Outcome(0, time.perf_counter() - begun, {})
+        self.facts_ = run_facts(graph, self.outcome_)
 
     def adjust(self, encoder: Encoder, view: View) -> None:
         """Fit the encoder to the features, if there is anything to fit."""
@@ -111,21 +120,12 @@ class FeatureSVD(Fixed):
         return _Projected(num_features, settings.dim)
 
     def adjust(self, encoder: Any, view: View) -> None:
-        with as_default(generator(self.settings_.seed, "svd", encoder.basis.device)):
-            encoder.basis = _leading_directions(view.x, encoder.basis.shape[1])
+        from sklearn.utils.extmath import randomized_svd
 
-
-def _leading_directions(x: Features, rank: int, rounds: int = 4) -> Tensor:
-    """Right singular vectors of the largest singular values, by subspace iteration: only products with x and xᵀ."""
-    back = x.transposed_times if isinstance(x, SparseFeatures) else as_dense(x).t().matmul
-    width = min(x.shape[1], rank + 10)
-    basis = torch.randn(x.shape[1], width, device=(x.values if isinstance(x, SparseFeatures) else as_dense(x)).device)
-    for _ in range(rounds):
-        basis = torch.linalg.qr(basis).Q
-        basis = back(multiply(x, basis))
-    left = multiply(x, torch.linalg.qr(basis).Q)
-    rotation = torch.linalg.svd(left, full_matrices=False).Vh
-    return (torch.linalg.qr(basis).Q @ rotation.t())[:, :rank].contiguous()
+        matrix = view.x.to_scipy() if isinstance(view.x, SparseFeatures) else as_dense(view.x).cpu().numpy()
+        seed = derive_seed(self.settings_.seed, "svd") % 2**32
+        found = torch.from_numpy(randomized_svd(matrix, encoder.basis.shape[1], random_state=seed)[2].T.copy())
+        encoder.basis[:, : found.shape[1]] = found  # fewer nodes than that have fewer directions
 
 
 class Untrained(Fixed, SIGNNAP):

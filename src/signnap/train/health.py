@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..errors import SignnapError
+
+#: A setting, and what to try with it.
+_NCE = ("objective", "the nce objective")
+_LOWER_LR, _HIGHER_LR = ("lr", "a lower --lr"), ("lr", "a higher --lr")
+_MORE_DECAY, _LESS_DECAY = ("weight_decay", "a higher --weight-decay"), ("weight_decay", "a lower --weight-decay")
+_LOWER_TEMPERATURE, _HIGHER_TEMPERATURE = (
+    ("temperature", "a lower --temperature"),
+    ("temperature", "a higher --temperature"),
+)
+_FEWER_LAYERS, _LOWER_DROP = ("layers", "fewer --layers"), ("drop_edge", "a lower --drop-edge")
 
 
 class Collapsed(SignnapError):
@@ -18,12 +29,14 @@ class Health:
 
     ``chance`` is the loss of an embedding that tells nothing apart (None if unknown). A healthy NCE loss passes
     through it and may linger nearby for hundreds of iterations, so a loss counts as stuck only when it stays within
-    0.1 % of chance for 300 iterations, or within 0.5 % for 1,000 (``patience``: share -> iterations).
+    0.1 % of chance for 300 iterations, or within 0.5 % for 1,000 (``patience``: share -> iterations). Advice concerns
+    only the ``settings`` that the method has (None: any).
     """
 
     chance: float | None = None
     patience: dict[float, int] = field(default_factory=lambda: {0.001: 300, 0.005: 1000})
     exploding: float = 1e4
+    settings: Collection[str] | None = None
     #: for each share, the last iteration, as far as we know, at which the loss was further away than that
     _away: dict[float, int] = field(default_factory=dict)
 
@@ -32,23 +45,27 @@ class Health:
         loss, norm = numbers["loss"], numbers["norm"]
         at = f"at iteration {iteration}"
         if not math.isfinite(loss) or not math.isfinite(norm):
-            return f"the loss is {loss} and the mean norm {norm} {at}: try a lower --lr or a higher --temperature"
+            return f"the loss is {loss} and the mean norm {norm} {at}{self._advice(_LOWER_LR, _HIGHER_TEMPERATURE)}"
         if norm > self.exploding:
             return (
-                f"the embeddings explode {at} (mean norm {norm:.3g}): try the nce objective, normalised infonce, "
-                f"a higher --weight-decay or a lower --lr"
+                f"the embeddings explode {at} (mean norm {norm:.3g})"
+                f"{self._advice(_NCE, ('objective', 'normalised infonce'), _MORE_DECAY, _LOWER_LR)}"
             )
         if numbers["effective_rank"] < 1.05 and numbers["uniformity"] > -1e-4:
             return (
-                f"all embeddings are the same {at} (effective rank {numbers['effective_rank']:.2f}): try the nce "
-                f"objective, a lower --weight-decay, fewer --layers or a lower --drop-edge"
+                f"all embeddings are the same {at} (effective rank {numbers['effective_rank']:.2f})"
+                f"{self._advice(_NCE, _LESS_DECAY, _FEWER_LAYERS, _LOWER_DROP)}"
             )
         if self.chance is not None and self._stuck(iteration, loss, self.chance):
             return (
-                f"the loss is still at chance {at} ({loss:.3f}, chance {self.chance:.3f}): try a lower "
-                f"--temperature, a higher --lr, a lower --weight-decay or the nce objective"
+                f"the loss is still at chance {at} ({loss:.3f}, chance {self.chance:.3f})"
+                f"{self._advice(_LOWER_TEMPERATURE, _HIGHER_LR, _LESS_DECAY, _NCE)}"
             )
         return None
+
+    def _advice(self, *suggestions: tuple[str, str]) -> str:
+        words = [what for setting, what in suggestions if self.settings is None or setting in self.settings]
+        return f": try {' or '.join(filter(None, [', '.join(words[:-1]), words[-1]]))}" if words else ""
 
     def _stuck(self, iteration: int, loss: float, chance: float) -> bool:
         for share in self.patience:

@@ -90,7 +90,6 @@ def train(
     *,
     report: Report = silent,
     stop_on_collapse: bool = True,
-    capture: bool = True,
     profiler: Profiler | None = None,
 ) -> list[Outcome]:
     """Drive the loop to the end of the schedule for all trainees at once.
@@ -104,7 +103,7 @@ def train(
     collapses: list[str] = []
     begun = saved = time.perf_counter()
     with _stop_signal(bool(folders)) as stop:
-        for steps in iterate(runs, schedule.iterations, capture=capture):
+        for steps in iterate(runs, schedule.iterations):
             now = time.perf_counter()
             words, iteration = "", steps[0][0].iteration
             for run, step in steps if _due(iteration, schedule) else ():
