@@ -20,9 +20,8 @@ from signnap import SIGNNAP, Graph, load_graph
 from signnap.bench.floor import floor_ms, step_operations
 from signnap.bench.rates import copy_rate, matmul_rate
 from signnap.bench.twins import PerAnchorStep
-from signnap.methods.fitting import visible
 from signnap.methods.settings import BACKBONES, Settings
-from signnap.train.loop import Run, lockstep
+from signnap.train.loop import lockstep
 
 GRAPHS = ("pubmed", "facebook", "coauthor_cs", "amazon_computers", "amazon_photo", "coauthor_physics")
 GATHERED = ("pubmed", "facebook", "synthetic")  # N×(K+1)×d numbers are gathered on these, 12 GB on the larger one
@@ -133,8 +132,9 @@ def _measured(
 ) -> dict[str, Any]:
     """Time and memory of one cell, and what they could be at best."""
     changes = changes | variant.changes
-    settings = SIGNNAP(backbone, **changes).settings_for(graph.name)
-    seen = visible(graph, settings.split).without_labels()
+    model = SIGNNAP(backbone, **changes)
+    settings = model.settings_for(graph.name)
+    seen = model.may_see(graph, settings.split)
 
     def prepare(loaded: Graph) -> Callable[[], Any]:
         if variant.is_twin:
@@ -142,7 +142,7 @@ def _measured(
                 loaded, settings.dim, settings.negatives, settings.temperature, shared=settings.share == 0
             )
         models = [SIGNNAP(backbone, seed=seed, **changes) for seed in range(variant.seeds)]
-        runs = [Run(model.task(loaded), settings.lr, settings.weight_decay) for model in models]
+        runs = [model.run(loaded) for model in models]
         iterations = lockstep(runs, until=10**9, capture=variant.capture)
         return lambda: next(iterations)
 

@@ -66,6 +66,15 @@ def uniformity(z: Tensor, sample: int = 2000) -> float:
     return float((affinity.sum(dtype=torch.float64) / (len(z) * (len(z) - 1))).log())
 
 
+def spread(z: Tensor) -> dict[str, float]:
+    """What training logs, and watches, about the embeddings of a graph."""
+    return {
+        "uniformity": uniformity(z, sample=1000),
+        "effective_rank": effective_rank(z),
+        "norm": float(z.norm(dim=1).mean()),
+    }
+
+
 @torch.no_grad()
 def alignment(z1: Tensor, z2: Tensor) -> float:
     """Mean squared distance between the directions of the same node in two copies: 0 to 4, lower is closer."""

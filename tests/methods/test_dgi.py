@@ -14,6 +14,7 @@ from dense import agree, asymmetric_view, permuted, source_of
 from signnap.encoders import ConvolutionalStack
 from signnap.graph import SparseFeatures, as_dense
 from signnap.methods.dgi import DGI, Critic, encode_shuffled
+from signnap.methods.facts import Sizes
 from signnap.methods.settings import resolve
 from signnap.train.loop import Run
 
@@ -22,7 +23,11 @@ CHANCE = 2 * math.log(2)
 
 def stack(features=5, dtype=torch.float64, seed=0):
     """DGI's encoder with slopes and biases that are not all the same."""
-    encoder = DGI(dim=4, hidden=6).build_encoder(resolve({"method": "dgi", "dim": 4, "hidden": 6}), features).to(dtype)
+    encoder = (
+        DGI(dim=4, hidden=6)
+        .build_encoder(resolve({"method": "dgi", "dim": 4, "hidden": 6}), Sizes(9, features, 0))
+        .to(dtype)
+    )
     source = source_of(seed)
     for parameter in encoder.parameters():
         parameter.data = torch.randn(parameter.shape, generator=source, dtype=dtype)
@@ -47,7 +52,7 @@ def test_the_settings_of_the_paper_s_comparison():
 
 
 def test_two_layers_with_one_slope_per_unit_between_them():
-    encoder = DGI().build_encoder(resolve({"method": "dgi"}), 7)
+    encoder = DGI().build_encoder(resolve({"method": "dgi"}), Sizes(9, 7, 0))
     assert isinstance(encoder, ConvolutionalStack)
     assert [tuple(layer.weight.shape) for layer in encoder.layers] == [(7, 512), (512, 512)]
     (slopes,) = encoder.layers[0].then

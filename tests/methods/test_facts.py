@@ -23,7 +23,7 @@ def test_facts_before_and_after(small_graph):
         "signnap": signnap.__version__, "torch": torch.__version__, "python": platform.python_version(),
         "device": "cpu", "threads": torch.get_num_threads(), "graph": "small",
         "fingerprint": small_graph.fingerprint(), "num_nodes": 40, "num_edges": small_graph.num_edges,
-        "num_features": 12, "feature_names": [], "finished": False,
+        "num_features": 12, "num_classes": 3, "feature_names": [], "finished": False,
     }  # fmt: skip
     after = run_facts(small_graph, Outcome(7, 1.23456, {"loss": 2.0}))
     assert after["finished"] and (after["iterations"], after["seconds"], after["loss"]) == (7, 1.235, 2.0)

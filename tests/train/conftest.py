@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from signnap import SIGNNAP
-from signnap.train.loop import Run
 
 SMALL = {"dim": 8, "negatives": 16, "temperature": 0.5}
 
@@ -17,9 +16,7 @@ def start():
     """Begin a small run of SIGNNAP on a graph."""
 
     def start(graph, backbone="gcn", **settings):
-        model = SIGNNAP(backbone, **SMALL | settings)
-        chosen = model.settings_for(graph.name)
-        return Run(model.task(graph), chosen.lr, chosen.weight_decay)
+        return SIGNNAP(backbone, **SMALL | settings).run(graph)
 
     return start
 

@@ -37,7 +37,7 @@ def test_the_files_of_a_run(trained):
     assert set(contents(folder)) == {"config.toml", "metrics.jsonl", "model.safetensors", "state.pt", "run.json"}
     state = torch.load(folder.state, weights_only=True)
     assert state["iteration"] == 6
-    assert set(state) == {"iteration", "modules", "optimizer", "generators"}
+    assert set(state) == {"iteration", "modules", "optimizer", "generators", "best"}
     assert set(state["generators"]) == {"views", "negatives", "layers"}
     assert "objective.bank.first" in state["modules"]
     records = list(folder.read_metrics())
@@ -182,7 +182,7 @@ def test_the_weights_of_another_encoder(trained, small_graph, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("{", "is not JSON: "), ("[]", "does not describe a run: "), ('{"fingerprint": "x"}', "'num_features' in it")],
+    [("{", "is not JSON: "), ("[]", "does not describe a run: "), ('{"fingerprint": "x"}', "'feature_names' in it")],
 )
 def test_facts_that_are_none(text, sentence, trained):
     _, folder = trained

@@ -22,7 +22,7 @@ def folder(tmp_path):
 
 def session(run, iterations, health=None, **options):
     schedule = Schedule(iterations, log_every=4, save_every=options.pop("save_every", 1e9))
-    trainee = Trainee(run, health or Health(), run.task.encoder, options.pop("folder", None))
+    trainee = Trainee(run, health or Health(), options.pop("folder", None))
     (outcome,) = train([trainee], schedule, **options)
     return outcome
 
@@ -50,7 +50,7 @@ def test_the_first_every_nth_and_the_last_iteration_are_logged(small_graph, star
 def test_logging_changes_nothing(small_graph, start, folder, snapshot, same):
     kept, silent = start(small_graph), start(small_graph)
     session(kept, 10, folder=folder, save_every=0)
-    train([Trainee(silent, Health(), silent.task.encoder)], Schedule(10, log_every=100))
+    train([Trainee(silent, Health())], Schedule(10, log_every=100))
     assert same(snapshot(kept), snapshot(silent))
 
 
@@ -171,7 +171,7 @@ def test_trainees_share_a_session_and_have_folders_of_their_own(small_graph, sta
     folders = [RunFolder(tmp_path / str(seed)) for seed in range(2)]
     for folder in folders:
         folder.path.mkdir()
-    trainees = [Trainee(run, Health(), run.task.encoder, folder) for run, folder in zip(runs, folders, strict=True)]
+    trainees = [Trainee(run, Health(), folder) for run, folder in zip(runs, folders, strict=True)]
     outcomes = train(trainees, Schedule(6, log_every=4))
     for seed, (folder, outcome) in enumerate(zip(folders, outcomes, strict=True)):
         alone = start(small_graph, seed=seed)
@@ -195,7 +195,7 @@ def test_a_run_that_nobody_watches_goes_on(small_graph, start, folder, caplog):
     caplog.set_level("INFO", "signnap")
     run = start(small_graph, lr=1e20)
     for until in (20, 24):  # the second reads the first one's history
-        (outcome,) = train([Trainee(run, None, run.task.encoder, folder)], Schedule(until, log_every=4))
+        (outcome,) = train([Trainee(run, None, folder)], Schedule(until, log_every=4))
         assert outcome.iteration == until
     assert caplog.messages == []
 
@@ -207,7 +207,7 @@ class Ill(Health):
 
 def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, same):
     ill, well = start(small_graph), start(small_graph, seed=1)
-    trainees = [Trainee(ill, Ill(), ill.task.encoder), Trainee(well, Health(), well.task.encoder)]
+    trainees = [Trainee(ill, Ill()), Trainee(well, Health())]
     with pytest.raises(Collapsed, match="it is ill"):
         train(trainees, Schedule(10, log_every=4))
     assert (ill.iteration, well.iteration) == (4, 10)

@@ -13,7 +13,6 @@ import torch
 from ..data import load_graph
 from ..graph import Graph
 from ..methods.signnap import SIGNNAP
-from ..train.loop import Run
 from .floor import step_operations
 from .rates import matmul_rate
 from .twins import DenseGraceStep, PerAnchorStep, scatter_propagation
@@ -60,9 +59,7 @@ def measure_speed() -> dict[str, Any]:
 
 def training_step(graph: Graph, **changes: Any) -> Callable[[], Any]:
     """One full iteration of SIGNNAP (GCN, K=1024, width 128, paper preset) as the training loop runs it."""
-    model = SIGNNAP(**changes)
-    settings = model.settings_for(graph.name)
-    iterations = Run(model.task(graph), settings.lr, settings.weight_decay).iterate(until=10**9)
+    iterations = SIGNNAP(**changes).run(graph).iterate(until=10**9)
     return lambda: next(iterations)
 
 

@@ -13,6 +13,7 @@ from .convolutional import ConvolutionalStack
 from .gat import GATStack
 from .gcn import GCNStack
 from .sage import SAGEStack
+from .table import Table
 
 #: name -> a function of (in_dim, dim, layers, dropout, heads)
 ENCODERS: dict[str, Callable[..., Encoder]] = {
@@ -39,4 +40,4 @@ def build_encoder(
     return ENCODERS[backbone](in_dim=in_dim, dim=dim, layers=layers, dropout=dropout, heads=heads)
 
 
-__all__ = ["ENCODERS", "Adapted", "ConvolutionalStack", "GATStack", "GCNStack", "SAGEStack", "build_encoder"]
+__all__ = ["ENCODERS", "Adapted", "ConvolutionalStack", "GATStack", "GCNStack", "SAGEStack", "Table", "build_encoder"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from .basics import Basics
 
@@ -56,7 +57,9 @@ class BgrlSettings(TwoViewSettings):
     activation: str = "prelu"
     iterations: int = 10000
     lr: float = 5e-4
+    schedule: str = "cosine:0.1"
     weight_decay: float = 1e-5
+    decoupled_decay: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,9 @@ class BarlowSettings(TwoViewSettings):
     mask_features_2: float = 0.1
     iterations: int = 1000
     lr: float = 5e-4
+    schedule: str = "cosine:0.1"
     weight_decay: float = 1e-5
+    decoupled_decay: bool = True
 
 
 @dataclass(frozen=True)
@@ -93,12 +98,53 @@ class CcaSettings(TwoViewSettings):
 
 @dataclass(frozen=True)
 class DgiSettings(Basics):
-    """DGI as the paper's comparison ran it (spec §4.4, item 7), but for all iterations: training loss stops nothing."""
+    """DGI as the paper's comparison ran it (spec §4.4, item 7)."""
 
     method: str = "dgi"
     dim: int = 512
     hidden: int = 512
     iterations: int = 300
+    patience: int = 20
+
+
+@dataclass(frozen=True)
+class GraphmaeSettings(Basics):
+    """GraphMAE (spec §5.2), as its authors ran it on pubmed.
+
+    ``mask_nodes`` of all nodes hide their features, and ``replace_nodes`` of those show another node's instead of the
+    learned token. The larger ``sharpness`` is (the authors' γ), the less a node counts that is nearly right.
+    """
+
+    method: str = "graphmae"
+    dim: int = 1024
+    layers: int = 2
+    heads: int = 4
+    dropout: float = 0.2
+    attention_dropout: float = 0.1
+    mask_nodes: float = 0.75
+    replace_nodes: float = 0.0
+    sharpness: float = 3.0
+    iterations: int = 1000
+    schedule: str = "cosine:0"
+    weight_decay: float = 1e-5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shares = ("attention_dropout", "mask_nodes", "replace_nodes")
+        self._expect(shares, lambda value: 0 <= value <= 1, "a number from 0 to 1")
+        self._expect(("sharpness",), lambda value: 1 <= value < inf, "a finite number of at least 1")
+
+
+@dataclass(frozen=True)
+class MvgrlSettings(Basics):
+    """MVGRL (spec §4.5); its diffusion restarts with probability ``alpha`` and is computed in ``hops`` steps."""
+
+    method: str = "cmv"
+    dim: int = 512
+    alpha: float = 0.2
+    hops: int = 20
+    iterations: int = 3000
+    patience: int = 20
 
 
 @dataclass(frozen=True)

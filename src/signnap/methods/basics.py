@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from ..errors import SignnapError
+from ..train.rates import rate_factor
 
 #: Names of settings, and what a value of theirs has to be; a method has some of them.
 _WHOLE = ("dim", "hidden", "projector", "layers", "heads", "negatives", "iterations", "hops")
@@ -14,7 +15,7 @@ _POSITIVE = ("lr", "temperature", "edge_value")
 _SHARE = (
     "dropout", "drop_edge", "drop_edge_2", "mask_features", "mask_features_2", "momentum",
 )  # fmt: skip
-_NOT_NEGATIVE = ("weight_decay", "loop_value", "share", "seed", "whitening")
+_NOT_NEGATIVE = ("weight_decay", "clip", "patience", "loop_value", "share", "seed", "whitening")
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,17 @@ class Basics:
     edge_value: float = 1.0
     loop_value: float = 1.0
     normalize_features: bool = True
-    #: optimisation, and how coarse a GPU may multiply (float32, tf32, bf16)
+    #: optimisation; how coarse a GPU may multiply (float32, tf32, bf16) is ``precision``
     iterations: int = 5000
     lr: float = 0.001
+    #: constant, or a shape with its share of warm-up: cosine:0.1, linear:0
+    schedule: str = "constant"
     weight_decay: float = 0.0
+    #: decay weights beside the gradient, as AdamW does, not in it
+    decoupled_decay: bool = False
+    #: limits (0: none) to the gradient's norm and to iterations without a lower loss, at which the best weights are taken
+    clip: float = 0.0
+    patience: int = 0
     precision: str = "float32"
     seed: int = 0
     #: "none" trains on the whole graph; "inductive:…" hides validation and test nodes with all their edges
@@ -42,6 +50,10 @@ class Basics:
         self._expect(_POSITIVE, lambda value: 0 < value < inf, "a positive number")
         self._expect(_SHARE, lambda value: 0 <= value <= 1, "a number from 0 to 1")
         self._expect(_NOT_NEGATIVE, lambda value: 0 <= value < inf, "a finite number of at least 0")
+        rate_factor(self.schedule, self.iterations)
+        self._expect_split()
+
+    def _expect_split(self) -> None:
         if self.split not in ("none", "inductive") and not self.split.startswith("inductive:"):
             raise SignnapError(f"split is {self.split!r}: expected none, or inductive:SPLIT to hide the judged nodes")
 

@@ -17,6 +17,7 @@ from ..graph import View
 from ..train.loop import Step
 from .baselines import BgrlSettings
 from .contrastive import TwoViewMethod
+from .facts import Sizes
 from .two_views import TwoViews
 
 #: Width of the predictor, for every data set.
@@ -91,14 +92,15 @@ class BGRL(TwoViewMethod[BgrlSettings]):
 
     name = "bgrl"
 
-    def build_encoder(self, settings: BgrlSettings, num_features: int) -> Encoder:
+    def build_encoder(self, settings: BgrlSettings, sizes: Sizes) -> Encoder:
         widths = [settings.hidden, settings.dim]
-        return ConvolutionalStack(num_features, widths, settings.activation, activate_last=True, momentum=0.01)
+        return ConvolutionalStack(sizes.features, widths, settings.activation, activate_last=True, momentum=0.01)
 
     def objective(self, settings: BgrlSettings) -> Objective:
         return Prediction()
 
     def build_task(self, settings: BgrlSettings, view: View, encoder: Encoder) -> Bootstrap:
         with rng.as_default(rng.generator(settings.seed, "target")):
-            target = Target(self.build_encoder(settings, view.x.shape[1]), settings.iterations)
+            sizes = Sizes(view.pattern.num_nodes, view.x.shape[1], 0)
+            target = Target(self.build_encoder(settings, sizes), settings.iterations)
         return Bootstrap(target, *self.parts(settings, view, encoder))

@@ -13,6 +13,7 @@ from ..graph import View
 from ..objectives import CCA, AllPairs, BarlowTwins
 from ..perturb import DropUnimportant, build_perturbation
 from .baselines import BarlowSettings, CcaSettings, GcaSettings, GraceSettings, TwoViewSettings
+from .facts import Sizes
 from .method import Method
 from .two_views import TwoViews
 
@@ -46,9 +47,9 @@ class GRACE(TwoViewMethod[GraceSettings]):
 
     name = "grace"
 
-    def build_encoder(self, settings: GraceSettings, num_features: int) -> Encoder:
+    def build_encoder(self, settings: GraceSettings, sizes: Sizes) -> Encoder:
         widths = [settings.hidden, settings.dim]
-        return ConvolutionalStack(num_features, widths, settings.activation, activate_last=True)
+        return ConvolutionalStack(sizes.features, widths, settings.activation, activate_last=True)
 
     def objective(self, settings: GraceSettings) -> Objective:
         return AllPairs(settings.temperature, settings.projector)
@@ -73,8 +74,8 @@ class GraphBarlowTwins(TwoViewMethod[BarlowSettings]):
 
     name = "g-bt"
 
-    def build_encoder(self, settings: BarlowSettings, num_features: int) -> Encoder:
-        return ConvolutionalStack(num_features, [settings.hidden, settings.dim], settings.activation, momentum=0.01)
+    def build_encoder(self, settings: BarlowSettings, sizes: Sizes) -> Encoder:
+        return ConvolutionalStack(sizes.features, [settings.hidden, settings.dim], settings.activation, momentum=0.01)
 
     def objective(self, settings: BarlowSettings) -> Objective:
         return BarlowTwins()
@@ -85,8 +86,8 @@ class CCASSG(TwoViewMethod[CcaSettings]):
 
     name = "cca-ssg"
 
-    def build_encoder(self, settings: CcaSettings, num_features: int) -> Encoder:
-        return ConvolutionalStack(num_features, [settings.hidden, settings.dim], settings.activation)
+    def build_encoder(self, settings: CcaSettings, sizes: Sizes) -> Encoder:
+        return ConvolutionalStack(sizes.features, [settings.hidden, settings.dim], settings.activation)
 
     def objective(self, settings: CcaSettings) -> Objective:
         return CCA(settings.whitening)

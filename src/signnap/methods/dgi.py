@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -11,12 +12,15 @@ from torch.nn.functional import softplus
 from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders import ConvolutionalStack
-from ..geometry import effective_rank, uniformity
+from ..geometry import spread
 from ..graph import View, multiply
 from ..train.loop import Step
 from ..train.regions import region
 from .baselines import DgiSettings
+from .facts import Sizes
 from .method import Method
+
+C = TypeVar("C", bound="Critic")
 
 
 class DGI(Method):
@@ -24,12 +28,12 @@ class DGI(Method):
 
     name = "dgi"
 
-    def build_encoder(self, settings: DgiSettings, num_features: int) -> ConvolutionalStack:
-        return ConvolutionalStack(num_features, [settings.hidden, settings.dim], "prelu", slope_per_unit=True)
+    def build_encoder(self, settings: DgiSettings, sizes: Sizes) -> ConvolutionalStack:
+        return ConvolutionalStack(sizes.features, [settings.hidden, settings.dim], "prelu", slope_per_unit=True)
 
     def build_task(self, settings: DgiSettings, view: View, encoder: Encoder) -> Shuffling:
-        assert isinstance(encoder, ConvolutionalStack)
-        return Shuffling(view, encoder, settings.seed, settings.precision != "float32")
+        critic = Critic.drawn(settings.dim, settings.seed)
+        return Shuffling(view, encoder, critic, settings.seed, settings.precision != "float32")
 
 
 class Critic(Objective):
@@ -43,10 +47,24 @@ class Critic(Objective):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(dim, dim).uniform_(-(dim**-0.5), dim**-0.5))
 
+    @classmethod
+    def drawn(cls: type[C], dim: int, seed: int) -> C:
+        """A critic with the first weights of this seed."""
+        with rng.as_default(rng.generator(seed, "critic")):
+            return cls(dim)
+
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
-        probe = self.weight @ z1.mean(dim=0).sigmoid()
-        first, second = softplus(-(z1 @ probe)).mean(), softplus(z2 @ probe).mean()
+        first, second = self.compare(z1, z1, z2)
         return Terms(first + second, first, second)
+
+    def compare(self, summarized: Tensor, genuine: Tensor, corrupted: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean cross-entropy of rows that should fit the summary, and of rows that should not."""
+        probe = self.weight @ summarized.mean(dim=0).sigmoid()
+        return softplus(-self.score(genuine, probe)).mean(), softplus(self.score(corrupted, probe)).mean()
+
+    def score(self, z: Tensor, probe: Tensor) -> Tensor:
+        """How well every row fits, given Ws."""
+        return z @ probe
 
     def chance(self) -> float:
         return 2 * math.log(2)
@@ -55,13 +73,11 @@ class Critic(Objective):
 class Shuffling:
     """The graph, a copy whose nodes have swapped features, and a critic to tell them apart, as a task for the loop."""
 
-    def __init__(self, view: View, encoder: ConvolutionalStack, seed: int, coarse: bool = False) -> None:
+    def __init__(self, view: View, encoder: Encoder, critic: Critic, seed: int, coarse: bool = False) -> None:
         self.view, self.coarse = view, coarse
         device = view.stored.device
         self.generators = {"views": rng.generator(seed, "views", device)}
-        self.encoder = encoder.to(device)
-        with rng.as_default(rng.generator(seed, "critic")):
-            self.objective = Critic(encoder.layers[-1].weight.shape[1]).to(device)
+        self.encoder, self.objective = encoder.to(device), critic.to(device)
         self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
 
     def step(self) -> Step:
@@ -69,22 +85,23 @@ class Shuffling:
         with region("views"):
             order = torch.randperm(self.view.pattern.num_nodes, generator=source, device=source.device)
         with region("encoder"):
-            z, shuffled = encode_shuffled(self.encoder, self.view, order)
+            z, shuffled = self.embed(order)
         with region("contrast"):
             terms = self.objective(z, shuffled, source)
         numbers = {"loss": terms.total, "loss_1": terms.first, "loss_2": terms.second}
         return Step(terms.total, {name: number.detach() for name, number in numbers.items()}, (z.detach(),))
+
+    def embed(self, order: Tensor) -> tuple[Tensor, Tensor]:
+        """The embeddings of the graph, and of the copy whose node i has the features of node ``order[i]``."""
+        assert isinstance(self.encoder, ConvolutionalStack)
+        return encode_shuffled(self.encoder, self.view, order)
 
     def advance(self, step: Step) -> None:
         """Everything is learned by gradient."""
 
     def describe(self, step: Step) -> dict[str, float]:
         (z,) = step.outputs
-        return {
-            "uniformity": uniformity(z, sample=1000),
-            "effective_rank": effective_rank(z),
-            "norm": float(z.norm(dim=1).mean()),
-        }
+        return spread(z)
 
 
 def encode_shuffled(encoder: ConvolutionalStack, view: View, order: Tensor) -> tuple[Tensor, Tensor]:

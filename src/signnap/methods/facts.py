@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -18,6 +18,24 @@ from ..graph import Graph
 from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
 from .basics import Basics
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What of a graph decides the shape of an encoder."""
+
+    nodes: int
+    features: int
+    classes: int
+
+    @staticmethod
+    def of(graph: Graph) -> Sizes:
+        return Sizes(graph.num_nodes, graph.num_features, graph.num_classes)
+
+    @staticmethod
+    def recorded(facts: dict[str, Any]) -> Sizes:
+        """Those of the graph that a run was trained on."""
+        return Sizes(*(int(facts[name]) for name in ("num_nodes", "num_features", "num_classes")))
 
 
 def choose_device(name: str) -> torch.device:
@@ -44,6 +62,7 @@ def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
         "num_features": graph.num_features,
+        "num_classes": graph.num_classes,
         "feature_names": list(graph.feature_names),
         "finished": outcome is not None,
     }
@@ -84,7 +103,8 @@ def check_resumable(folder: RunFolder, settings: Basics, facts: dict[str, Any], 
         raise SignnapError(f"{folder.path} already holds a run: give --resume to continue it, or another --out")
     before = read_toml(folder.config)
     for name, value in asdict(settings).items():
-        if name != "iterations" and before.get(name) != value:
+        free = name == "iterations" and settings.schedule == "constant"
+        if not free and before.get(name) != value:
             raise SignnapError(
                 f"{folder.path} was trained with {name} = {before.get(name)!r}, not {value!r}: cannot resume"
             )

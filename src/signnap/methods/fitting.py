@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config import to_toml
-from ..data import load_graph, make_split
+from ..data import load_graph
 from ..errors import SignnapError
 from ..graph import Graph
 from ..train.checkpoint import RunFolder
 from ..train.health import Health
-from ..train.loop import Run
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
 from ..train.session import Schedule, Trainee, train
@@ -51,7 +50,8 @@ def fit_together(
 ) -> None:
     """Train all models on one graph at once: they share it, its features and, on a GPU, every launch.
 
-    Each becomes what it would have become alone. Labels are removed before anything else happens. A profile is that
+    Each becomes what it would have become alone. What a method may not see is removed before anything else happens: all
+    labels, unless it says that it uses them. A profile is that
     of all models together, and its trace goes to the first folder.
     """
     plans = _plans(models, load_graph(graph), outs, choose_device(device))
@@ -66,7 +66,7 @@ def fit_together(
     profiler = Profiler(first.trace, left) if profile and first is not None else None
     for plan, trainee in zip(plans, trainees, strict=True):
         model = plan.model
-        model.settings_, model.encoder_, model.facts_ = plan.settings, trainee.model, plan.facts
+        model.settings_, model.encoder_, model.facts_ = plan.settings, trainee.run.encoder, plan.facts
         if plan.folder is not None:
             plan.folder.begin(to_toml(plan.settings), plan.facts)
     schedule = Schedule(iterations, save_every=save_every)
@@ -82,8 +82,7 @@ def _plans(
     models: Sequence[Method], graph: Graph, outs: Sequence[str | Path | None], device: torch.device
 ) -> list[_Plan]:
     chosen = [model.settings_for(graph.name) for model in models]
-    splits = {settings.split for settings in chosen}
-    seen = {split: visible(graph, split).without_labels().to(device) for split in splits}
+    seen = {s.split: model.may_see(graph, s.split).to(device) for model, s in zip(models, chosen, strict=True)}
     known = {split: run_facts(part) for split, part in seen.items()}
     plans = []
     for model, settings, out in zip(models, chosen, outs, strict=True):
@@ -102,15 +101,10 @@ def _length(plans: Sequence[_Plan]) -> int:
 
 def _trainee(plan: _Plan, resume: bool) -> Trainee:
     """Begin one run or bring it back to its last checkpoint."""
-    run = Run(plan.model.task(plan.graph), plan.settings.lr, plan.settings.weight_decay)
+    run = plan.model.run(plan.graph)
     if resume and plan.folder is not None:
         plan.folder.restore(run, plan.settings.iterations)
-    encoder, objective = run.task.modules["encoder"], run.task.modules["objective"]
+    objective = run.task.modules["objective"]
     lonely = plan.graph.num_nodes == 1  # one node always equals itself
     names = [field.name for field in fields(plan.settings)]
-    return Trainee(run, None if lonely else Health(objective.chance(), settings=names), encoder, plan.folder)
-
-
-def visible(graph: Graph, split: str) -> Graph:
-    """What training may see: everything, or only the training nodes of an inductive split."""
-    return graph if split == "none" else make_split(graph, split).training_graph(graph)
+    return Trainee(run, None if lonely else Health(objective.chance(), settings=names), plan.folder)

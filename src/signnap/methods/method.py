@@ -15,14 +15,15 @@ from torch import Tensor
 from .. import rng
 from ..config import build, read_toml, to_toml
 from ..contracts import Encoder
-from ..data import load_graph
+from ..data import load_graph, make_split
 from ..errors import SignnapError, unknown_name
 from ..graph import Graph, View
 from ..train.checkpoint import RunFolder
-from ..train.loop import Task
+from ..train.loop import Run, Task
+from ..train.rates import rate_factor
 from ..train.session import Outcome
 from .basics import Basics
-from .facts import run_facts
+from .facts import Sizes, run_facts
 from .fitting import fit_together
 from .settings import METHODS, resolve
 
@@ -43,6 +44,7 @@ class Method:
     uses_labels: ClassVar[bool] = False
     trains: ClassVar[bool] = True
     inductive: ClassVar[bool] = True
+    equivariant: ClassVar[bool] = True
     memory: ClassVar[str] = "linear"
 
     encoder_: Encoder
@@ -95,7 +97,7 @@ class Method:
         """The parameters that are settings."""
         return {name: value for name, value in self._params.items() if name not in ("preset", *self.own_parts)}
 
-    def build_encoder(self, settings: Any, num_features: int) -> Encoder:
+    def build_encoder(self, settings: Any, sizes: Sizes) -> Encoder:
         """The encoder with freshly drawn weights, from torch's default generator."""
         raise NotImplementedError
 
@@ -106,11 +108,28 @@ class Method:
     def task(self, graph: Graph) -> Any:
         """What ``fit`` trains on a graph, for callers that drive the loop themselves."""
         settings = self.settings_for(graph.name)
-        return self.build_task(settings, clean_view(graph, settings), self._drawn(settings, graph.num_features))
+        return self.build_task(settings, clean_view(graph, settings), self._drawn(settings, graph))
 
-    def _drawn(self, settings: Basics, num_features: int) -> Encoder:
+    def run(self, graph: Graph) -> Run:
+        """The same with its optimiser, at iteration 0."""
+        settings = self.settings_for(graph.name)
+        return Run(
+            self.task(graph), settings.lr, settings.weight_decay, decoupled=settings.decoupled_decay,
+            factor=rate_factor(settings.schedule, settings.iterations), clip=settings.clip, patience=settings.patience,
+        )  # fmt: skip
+
+    def _drawn(self, settings: Basics, graph: Graph) -> Encoder:
         with rng.as_default(rng.generator(settings.seed, "init")):
-            return self.build_encoder(settings, num_features)
+            return self.build_encoder(settings, Sizes.of(graph))
+
+    def may_see(self, graph: Graph, split: str) -> Graph:
+        """What of a graph training gets: structure and features, of the training nodes only in an inductive split."""
+        if split != "none" and not self.inductive:
+            raise SignnapError(
+                f"{self.name} embeds only nodes that it was trained on: expected split none, not {split}"
+            )
+        seen = graph if split == "none" else make_split(graph, split).training_graph(graph)
+        return seen.without_labels()
 
     def fit(self: M, graph: Any, *, out: str | Path | None = None, **options: Any) -> M:
         """Learn from the graph's structure and features; labels are removed before anything else happens.
@@ -145,13 +164,15 @@ class Method:
         graph = load_graph(graph)
         twin = type(self)(**self._params)
         twin.settings_, twin.facts_ = self.settings_for(graph.name), run_facts(graph)
-        twin.encoder_ = self._drawn(twin.settings_, graph.num_features)
+        twin.encoder_ = self._drawn(twin.settings_, graph)
         return twin
 
     def view(self, graph: Any) -> View:
         """The clean view of a graph as this model reads it, ready to be perturbed or embedded."""
         self._expect_fitted()
         graph = load_graph(graph)
+        if not self.inductive and graph.fingerprint() != self.facts_["fingerprint"]:
+            raise SignnapError(f"{self.name} embeds only the graph that it was trained on: {graph.name} is another")
         expected, names = self.facts_["num_features"], self.facts_["feature_names"]
         if graph.num_features != expected:
             raise SignnapError(
@@ -191,7 +212,7 @@ class Method:
         model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         model.set_params(**{name: part for name, part in parts.items() if part is not None})
         model.settings_, model.facts_ = settings, folder.read_facts()
-        model.encoder_ = model.build_encoder(settings, int(model.facts_["num_features"]))
+        model.encoder_ = model.build_encoder(settings, Sizes.recorded(model.facts_))
         folder.load_into(model.encoder_)
         return model
 

@@ -17,6 +17,7 @@ from ..graph import View
 from ..objectives import build_objective
 from ..perturb import build_perturbation
 from ..train.checkpoint import RunFolder
+from .facts import Sizes
 from .method import Method
 from .settings import Settings
 from .two_views import TwoViews
@@ -57,12 +58,12 @@ class SIGNNAP(Method):
         own = {"backbone": nn.Module, "objective": Objective}
         return plain | {name: "custom" for name, kind in own.items() if isinstance(plain[name], kind)}
 
-    def build_encoder(self, settings: Settings, num_features: int) -> Encoder:
+    def build_encoder(self, settings: Settings, sizes: Sizes) -> Encoder:
         """The backbone that the settings name, or a copy of the one that was given."""
         given = self._params["backbone"]
         return build_encoder(
             copy.deepcopy(given) if settings.backbone == "custom" else settings.backbone,
-            in_dim=num_features, dim=settings.dim, layers=settings.layers, dropout=settings.dropout,
+            in_dim=sizes.features, dim=settings.dim, layers=settings.layers, dropout=settings.dropout,
             heads=settings.heads,
         )  # fmt: skip
 

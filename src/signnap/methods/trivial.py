@@ -19,8 +19,7 @@ from ..train.checkpoint import RunFolder
 from ..train.progress import Report, silent
 from ..train.session import Outcome
 from .baselines import FixedSettings, PropagatedSettings, SvdSettings
-from .facts import check_resumable, choose_device, run_facts
-from .fitting import visible
+from .facts import Sizes, check_resumable, choose_device, run_facts
 from .method import Method, clean_view
 from .signnap import SIGNNAP
 
@@ -47,7 +46,7 @@ class Fixed(Method):
         if profile:
             raise SignnapError(f"{models[0].name} has no iterations to profile")
         chosen = [model.settings_for(graph.name) for model in models]
-        seen = [visible(graph, settings.split).without_labels().to(target) for settings in chosen]
+        seen = [model.may_see(graph, s.split).to(target) for model, s in zip(models, chosen, strict=True)]
         for settings, part, out in zip(chosen, seen, outs, strict=True):
             if out is not None:
                 check_resumable(RunFolder(out), settings, run_facts(part), resume)
@@ -59,7 +58,7 @@ class Fixed(Method):
     def _compute(self, settings: Any, graph: Graph) -> None:
         begun = time.perf_counter()
         self.settings_ = settings
-        self.encoder_ = self._drawn(settings, graph.num_features).to(graph.pattern.device)
+        self.encoder_ = self._drawn(settings, graph).to(graph.pattern.device)
         self.adjust(self.encoder_, clean_view(graph, settings))
         self.outcome_ = Outcome(0, time.perf_counter() - begun, {})
         self.facts_ = run_facts(graph, self.outcome_)
@@ -87,7 +86,7 @@ class RawFeatures(Fixed):
 
     name = "raw"
 
-    def build_encoder(self, settings: FixedSettings, num_features: int) -> Encoder:
+    def build_encoder(self, settings: FixedSettings, sizes: Sizes) -> Encoder:
         return _Averaged(0)
 
 
@@ -96,7 +95,7 @@ class PropagatedFeatures(Fixed):
 
     name = "propagated"
 
-    def build_encoder(self, settings: PropagatedSettings, num_features: int) -> Encoder:
+    def build_encoder(self, settings: PropagatedSettings, sizes: Sizes) -> Encoder:
         return _Averaged(settings.hops)
 
 
@@ -116,8 +115,8 @@ class FeatureSVD(Fixed):
 
     name = "svd"
 
-    def build_encoder(self, settings: SvdSettings, num_features: int) -> Encoder:
-        return _Projected(num_features, settings.dim)
+    def build_encoder(self, settings: SvdSettings, sizes: Sizes) -> Encoder:
+        return _Projected(sizes.features, settings.dim)
 
     def adjust(self, encoder: Any, view: View) -> None:
         from sklearn.utils.extmath import randomized_svd

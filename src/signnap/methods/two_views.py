@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .. import rng
 from ..contracts import Encoder, Objective, Perturbation, Terms
-from ..geometry import alignment, effective_rank, uniformity
+from ..geometry import alignment, spread
 from ..graph import View
 from ..train.loop import Step
 from ..train.regions import region
@@ -64,9 +64,4 @@ class TwoViews:
 
     def describe(self, step: Step) -> dict[str, float]:
         z1, z2, _ = step.outputs
-        return {
-            "alignment": alignment(z1, z2),
-            "uniformity": uniformity(z1, sample=1000),
-            "effective_rank": effective_rank(z1),
-            "norm": float(z1.norm(dim=1).mean()),
-        }
+        return {"alignment": alignment(z1, z2)} | spread(z1)

@@ -35,6 +35,8 @@ class Launcher:
 
     def __call__(self) -> list[Step]:
         self._calls += 1
+        for run in self.runs:
+            run.set_rate()
         if self._capture and self._calls == WARM_UP:
             steps, waits = _watched(self.runs)
             self._capture = not waits

@@ -140,7 +140,8 @@ class RunFolder:
             raise SignnapError(f"cannot read {self.facts}: {error.strerror or error}") from error
         except ValueError as error:
             raise SignnapError(f"{self.facts} is not JSON: {_brief(error)}") from error
-        for name, kind in {"fingerprint": str, "num_features": int, "feature_names": list, "finished": bool}.items():
+        numbers = dict.fromkeys(("num_nodes", "num_features", "num_classes"), int)
+        for name, kind in {"fingerprint": str, "feature_names": list, "finished": bool, **numbers}.items():
             if not isinstance(facts, dict) or not isinstance(facts.get(name), kind):
                 raise SignnapError(f"{self.facts} does not describe a run: expected {name!r} in it")
         return facts

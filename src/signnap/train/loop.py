@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -11,27 +11,33 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SignnapError
+from .best import Best
 from .capture import Launcher
 from .regions import region
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one iteration computed: the loss to minimise, numbers to log, and whatever ``advance`` needs (detached)."""
+    """What one iteration computed: the loss to minimise, numbers to log, and whatever ``advance`` needs (detached).
+
+    ``watched`` is what the best iteration has the lowest value of; None: the loss.
+    """
 
     total: Tensor
     numbers: dict[str, Tensor]
     outputs: tuple[Any, ...] = field(default=())
+    watched: Tensor | None = None
 
 
 class Task(Protocol):
     """What a method hands to the loop.
 
-    ``modules`` holds everything that a checkpoint must restore, learnable or not. ``generators`` are its sources
-    of randomness by purpose; a step draws from nothing else. ``coarse`` allows a GPU to multiply in tf32.
+    ``modules`` holds everything that a checkpoint must restore, learnable or not; what embeds is its ``encoder``.
+    ``generators`` are its sources of randomness by purpose; a step draws from nothing else. ``coarse`` allows a GPU to
+    multiply in tf32.
     """
 
-    modules: nn.Module
+    modules: nn.ModuleDict
     generators: dict[str, torch.Generator]
     coarse: bool
 
@@ -49,28 +55,68 @@ class Task(Protocol):
 
 
 class Run:
-    """A task, its optimiser and how far they are: everything that a resumed run needs."""
+    """A task, its optimiser and how far they are: everything that a resumed run needs.
 
-    def __init__(self, task: Task, lr: float, weight_decay: float) -> None:
-        self.task = task
+    ``factor`` is that of the learning rate at an iteration (None: always 1), ``clip`` a limit to the norm of the
+    gradient (0: none), and ``decoupled`` takes weight decay out of the gradient (AdamW). With ``patience`` the run is
+    over when the watched number has not fallen for so many iterations, and ``encoder`` is that of the lowest.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        lr: float,
+        weight_decay: float,
+        *,
+        factor: Callable[[int], float] | None = None,
+        decoupled: bool = False,
+        clip: float = 0.0,
+        patience: int = 0,
+    ) -> None:
+        self.task, self.factor, self.clip = task, factor, clip
         self.iteration = 0
         parameters = [p for p in task.modules.parameters() if p.requires_grad]
         if not parameters:
             raise SignnapError("there is nothing to learn: expected an encoder with at least one parameter")
         self.on_gpu = parameters[0].is_cuda
-        self.optimizer = torch.optim.Adam(
-            parameters, lr=lr, weight_decay=weight_decay, fused=True, capturable=self.on_gpu
-        )
+        # A recorded iteration reads a rate that changes from the device.
+        self.lr, self._rate = lr, torch.tensor(lr, device=parameters[0].device) if factor and self.on_gpu else lr
+        kind = torch.optim.AdamW if decoupled else torch.optim.Adam
+        self.optimizer = kind(parameters, lr=self._rate, weight_decay=weight_decay, fused=True, capturable=self.on_gpu)
+        self.best = Best(task.modules["encoder"], patience) if patience else None
+
+    @property
+    def encoder(self) -> nn.Module:
+        """What has been learned: the encoder as it is, or as it was at its best."""
+        return self.task.modules["encoder"] if self.best is None else self.best.encoder
+
+    def is_final(self) -> bool:
+        """Whether more iterations would change nothing (this waits for the device)."""
+        return self.best is not None and self.best.is_final()
+
+    def set_rate(self) -> None:
+        """Give the optimiser the learning rate of the next iteration."""
+        if self.factor is not None:
+            rate = self.lr * self.factor(self.iteration)
+            if isinstance(self._rate, Tensor):
+                rate = self._rate.fill_(rate)
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
 
     def advance(self) -> Step:
         """Compute and learn from one iteration, without counting it."""
         with region("iteration"), _products(coarse=self.task.coarse):
             self.task.modules.train()
             step = self.task.step()
+            if self.best is not None:
+                watched = step.total if step.watched is None else step.watched
+                self.best.consider(self.task.modules["encoder"], watched.detach())
             self.optimizer.zero_grad(set_to_none=True)
             with region("backward"):
                 step.total.backward()
             with region("optimiser"):
+                if self.clip:
+                    nn.utils.clip_grad_norm_(self.optimizer.param_groups[0]["params"], self.clip, foreach=True)
                 self.optimizer.step()
             with region("memory"):
                 self.task.advance(step)
@@ -89,12 +135,15 @@ class Run:
             "modules": self.task.modules.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "generators": {name: source.get_state() for name, source in self.task.generators.items()},
+            "best": {} if self.best is None else self.best.state_dict(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from a saved state, bit for bit."""
         self.task.modules.load_state_dict(state["modules"])
         self.optimizer.load_state_dict(state["optimizer"])
+        if self.best is not None:
+            self.best.load_state_dict(state["best"])
         for name, source in self.task.generators.items():
             source.set_state(state["generators"][name].cpu())
         self.iteration = state["iteration"]

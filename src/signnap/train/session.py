@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-from torch import nn
-
 from ..errors import SignnapError
 from .checkpoint import RunFolder
 from .health import Collapsed, Health
@@ -48,14 +46,13 @@ class Outcome:
 
 @dataclass
 class Trainee:
-    """A run and its surroundings: who watches it, if anybody, what of it embeds, and the folder that keeps it, if any.
+    """A run and its surroundings: who watches it, if anybody, and the folder that keeps it, if any.
 
-    ``model`` is the part of the task that embeds; its weights are saved apart from the training state.
+    The weights of its encoder are saved apart from the training state.
     """
 
     run: Run
     health: Health | None
-    model: nn.Module
     folder: RunFolder | None = None
     numbers: dict[str, float] = field(init=False)
     before: float = field(init=False)
@@ -81,7 +78,7 @@ class Trainee:
 
     def save(self) -> None:
         if self.folder is not None:
-            self.folder.save_state(self.run.state(), self.model.state_dict())
+            self.folder.save_state(self.run.state(), self.run.encoder.state_dict())
 
 
 def train(
@@ -94,11 +91,12 @@ def train(
 ) -> list[Outcome]:
     """Drive the loop to the end of the schedule for all trainees at once.
 
-    Those with a folder can be killed and resumed at any moment. One that collapses is taken out; the others finish
-    before the error is raised.
+    Those with a folder can be killed and resumed at any moment. One whose patience is at its end is saved and taken
+    out, and one that collapses, too; the others finish before the error is raised.
     """
     iterate = lockstep if profiler is None else profiler.lockstep
-    runs, by_run = [trainee.run for trainee in trainees], {id(trainee.run): trainee for trainee in trainees}
+    by_run = {id(trainee.run): trainee for trainee in trainees}
+    runs = [trainee.run for trainee in trainees if not trainee.run.is_final()]
     folders = [str(trainee.folder.path) for trainee in trainees if trainee.folder is not None]
     collapses: list[str] = []
     begun = saved = time.perf_counter()
@@ -107,9 +105,13 @@ def train(
             now = time.perf_counter()
             words, iteration = "", steps[0][0].iteration
             for run, step in steps if _due(iteration, schedule) else ():
-                wrong = by_run[id(run)].look(step, now - begun)
-                words = f"loss {by_run[id(run)].numbers['loss']:.4f}"
-                if wrong:
+                trainee = by_run[id(run)]
+                wrong = trainee.look(step, now - begun)
+                words = f"loss {trainee.numbers['loss']:.4f}"
+                if run.is_final():
+                    trainee.save()
+                    runs.remove(run)
+                elif wrong:
                     collapses.append(wrong)
                     if stop_on_collapse:
                         runs.remove(run)
