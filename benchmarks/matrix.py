@@ -112,10 +112,9 @@ class Matrix:
 
     def train(self, graph: Graph, parts: Split, backbone: str) -> None:
         """Train all seeds of a cell at once and hand their embeddings to the judges."""
-        from record import failure
-
         from signnap import SIGNNAP
         from signnap.experiments.judge import embedded
+        from signnap.experiments.provenance import failure
         from signnap.methods.settings import probe_weight_decay
 
         seeds, iterations = self.options.seeds, self.options.iterations
@@ -139,9 +138,8 @@ class Matrix:
 
     def collect(self, *, wait: bool) -> None:
         """Write the cells whose judges are done; with ``wait``, all."""
-        from record import failure
-
         from signnap.evaluate import summarize
+        from signnap.experiments.provenance import failure
 
         for row, jobs in list(self.pending):
             if not wait and not all(job.done() for job in jobs):

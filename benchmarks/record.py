@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
-import shlex
-import subprocess
-import sys
-from datetime import datetime, timezone
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import torch
 from table import page
 
-import signnap
 from signnap.errors import SignnapError
+from signnap.experiments.provenance import provenance
 from signnap.storage import write_text
 
 
@@ -37,7 +29,7 @@ class Record:
             "title": title, "about": about, "protocol": protocol, "found": {}, "columns": columns,
             "sessions": [], "rows": [],
         }  # fmt: skip
-        self.session = session_facts()
+        self.session = provenance()
         if path.exists():
             before = json.loads(path.read_text(encoding="utf-8"))
             self._expect_same("protocol", protocol, before["protocol"])
@@ -74,42 +66,3 @@ class Record:
         """Write both files, whole or not at all."""
         write_text(self.path, json.dumps(self.content, indent=1, ensure_ascii=False) + "\n")
         write_text(self.path.with_suffix(".md"), page(self.content))
-
-
-def session_facts() -> dict[str, Any]:
-    """Date, machine, versions and command of this process."""
-    on_gpu = torch.cuda.is_available()
-    return {
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": shlex.join(["python", *sys.argv]),
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "cuda": torch.version.cuda if on_gpu else None,
-        "triton": _version("triton"),
-        "signnap": signnap.__version__,
-        "revision": _revision(),
-    }
-
-
-def failure(error: Exception) -> dict[str, str]:
-    """What stands in a row that could not be measured: the first line of what went wrong."""
-    return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _revision() -> str | None:
-    """What REVISION says the files are, for copies without their history, else what git says."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    try:
-        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
-    except OSError:
-        return os.environ.get("REVISION")
-    return os.environ.get("REVISION") or done.stdout.strip() or None

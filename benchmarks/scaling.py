@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from record import Record, failure
+from record import Record
 from timing import Pace, measure
 
 from signnap import Graph
 from signnap.bench.speed import training_step
+from signnap.experiments.provenance import failure
 from signnap.graph import Pattern
 
 SIZES = (250_000, 500_000, 1_000_000)

@@ -7,8 +7,9 @@ import scipy.stats
 import torch
 from torch.nn.functional import elu, leaky_relu
 
-from dense import agree, asymmetric_view, entries, matrix
-from signnap.encoders import build_encoder
+from dense import agree, asymmetric_view, entries, matrix, source_of
+from signnap.encoders import GATStack, build_encoder
+from signnap.encoders.gat import GATLayer
 from signnap.errors import SignnapError
 from signnap.graph import dropout
 
@@ -18,13 +19,13 @@ def stack(layers=2, p=0.0, dim=6, heads=3):
     return build_encoder("gat", in_dim=5, dim=dim, layers=layers, dropout=p, heads=heads).double()
 
 
-def slow_layer(layer, h, view, p):
+def slow_layer(layer, h, view, p, attention_p):
     """Per head and node i: softmax over P(i) of LeakyReLU(a_l·W x_j + a_r·W x_i), then the weighted sum of W x_j."""
     heads, width = layer.to_sender.shape
     stored, n = matrix(view.pattern, view.stored), len(h)
     wide = (dropout(h, p) @ layer.weight).view(n, heads, width)
     # One mask value per entry and head, in the order of the pattern, so that both sides draw the same numbers.
-    mask = matrix(view.pattern, dropout(torch.ones(view.pattern.num_entries, heads, dtype=h.dtype), p))
+    mask = matrix(view.pattern, dropout(torch.ones(view.pattern.num_entries, heads, dtype=h.dtype), attention_p))
     out = []
     for i in range(n):
         senders = sorted({j for j in range(n) if stored[j, i] != 0} | {i})
@@ -43,7 +44,7 @@ def slow_layer(layer, h, view, p):
 def slow(encoder, view, p=0.0):
     h = view.x
     for number, layer in enumerate(encoder.layers):
-        h = slow_layer(layer, h if number == 0 else elu(h), view, p)
+        h = slow_layer(layer, h if number == 0 else elu(h), view, p, p)
     return h
 
 
@@ -105,6 +106,68 @@ def test_initial_weights_and_no_bias():
         values = torch.cat([getattr(layer, part).detach().ravel() for layer in drawn])
         assert values.std().item() == pytest.approx(0.2357, rel=0.04)
         assert scipy.stats.kstest(values.numpy(), scipy.stats.norm(scale=0.2357).cdf).pvalue > 1e-4
+
+
+# -- the relatives: a bias, another activation, dropout of attention at its own rate -----------------------------------
+
+
+def relative(layers=2, p=0.0, attention_p=0.0, **options):
+    """A stack as GraphMAE has it, with slopes and biases that are not all the same."""
+    options = {"activation": "prelu", "activate_last": True, "bias": True} | options
+    encoder = GATStack(5, 6, layers, p, 3, attention_dropout=attention_p, **options).double()
+    for number, parameter in enumerate(encoder.parameters()):
+        parameter.data = torch.randn(parameter.shape, generator=source_of(number), dtype=torch.float64)
+    return encoder
+
+
+def slow_relative(encoder, view, p=0.0, attention_p=0.0, activate_last=True):
+    h = view.x
+    for number, layer in enumerate(encoder.layers, 1):
+        h = slow_layer(layer, h, view, p, attention_p) + layer.bias
+        if activate_last or number < len(encoder.layers):
+            h = torch.where(h > 0, h, layer.then.weight * h)
+    return h
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("activate_last", [True, False])
+def test_bias_and_slope_after_every_layer(layers, activate_last):
+    view, encoder = asymmetric_view(), relative(layers, activate_last=activate_last)
+    agree(encoder(view), slow_relative(encoder, view, activate_last=activate_last), encoder.parameters())
+    slopes = [name for name, _ in encoder.named_parameters() if "then" in name]
+    assert len(slopes) == (layers if activate_last else layers - 1)
+
+
+@pytest.mark.parametrize("rates", [(0.5, 0.0), (0.0, 0.5), (0.5, 0.25)])
+def test_attention_is_dropped_at_a_rate_of_its_own(rates):
+    view, encoder = asymmetric_view(), relative(2, *rates)
+    torch.manual_seed(1)
+    found = encoder(view)
+    torch.manual_seed(1)
+    agree(found, slow_relative(encoder, view, *rates), encoder.parameters())
+
+
+def test_new_biases_are_zero_and_the_product_may_be_given():
+    fresh = GATStack(5, 6, 2, 0.0, 3, bias=True)
+    assert all(not layer.bias.any() and layer.bias.shape == (6,) for layer in fresh.layers)
+    view, encoder = asymmetric_view(), relative()
+    product = encoder.begin(view)
+    torch.testing.assert_close(product, view.x @ encoder.layers[0].weight)
+    assert torch.equal(encoder.finish(product, view), encoder(view))
+    assert not torch.allclose(encoder.finish(product + 1, view), encoder(view))
+
+
+def test_attention_may_average_rows_before_their_product():
+    """Of a single head: Σ a·(h W) = (Σ a·h) W, with scores that are as narrow."""
+    torch.manual_seed(0)
+    view, layer = asymmetric_view(), GATLayer(5, 1, 30, 0.0).double()
+    narrow = layer.attend(view.x @ (layer.weight @ layer.directions()), view.x, view) @ layer.weight
+    agree(narrow, layer(view.x @ layer.weight, view), layer.parameters())
+
+
+def test_an_unknown_activation():
+    with pytest.raises(SignnapError, match="unknown activation 'prelo', did you mean 'prelu'"):
+        GATStack(5, 6, 2, 0.0, 3, activation="prelo")
 
 
 def test_heads_must_share_the_width_evenly():

@@ -116,7 +116,7 @@ def test_defaults_are_the_paper_s_for_a_gcn():
         ({"backbone": ["gcn"]}, "the settings: backbone is ['gcn']: expected str"),
         ({"backbone": "gnc"}, "unknown backbone 'gnc', did you mean 'gcn'? Known: gat, gcn, jknet, resgcn, sage"),
         ({"objective": "infonec"}, "unknown objective 'infonec', did you mean 'infonce'? Known: infonce, nce"),
-        ({"method": "signap"}, "unknown method 'signap', did you mean 'signnap'? Known: bgrl, cca-ssg, "),
+        ({"method": "signap"}, "unknown method 'signap', did you mean 'signnap'? Known: arwmf, bgrl, cca-ssg, "),
         ({"split": "paper"}, "split is 'paper': expected none, or inductive:SPLIT to hide the judged nodes"),
         ({"split": "transductive:paper"}, "split is 'transductive:paper': expected none, or inductive:SPLIT"),
         ({"dim": 0}, "dim is 0: expected a whole number of at least 1"),

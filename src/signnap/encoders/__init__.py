@@ -15,7 +15,7 @@ from .gcn import GCNStack
 from .sage import SAGEStack
 from .table import Table
 
-#: name -> a function of (in_dim, dim, layers, dropout, heads)
+#: name -> a function of (in_dim, dim, layers, dropout, heads, out_dim)
 ENCODERS: dict[str, Callable[..., Encoder]] = {
     "gcn": lambda heads, **sizes: GCNStack(join="plain", **sizes),
     "resgcn": lambda heads, **sizes: GCNStack(join="residual", **sizes),
@@ -26,9 +26,19 @@ ENCODERS: dict[str, Callable[..., Encoder]] = {
 
 
 def build_encoder(
-    backbone: str | nn.Module, *, in_dim: int, dim: int = 128, layers: int = 2, dropout: float = 0.5, heads: int = 8
+    backbone: str | nn.Module,
+    *,
+    in_dim: int,
+    dim: int = 128,
+    layers: int = 2,
+    dropout: float = 0.5,
+    heads: int = 8,
+    out_dim: int | None = None,
 ) -> Encoder:
-    """Build a named backbone, or adapt a module that takes ``(x, edge_index)``."""
+    """Build a named backbone, or adapt a module that takes ``(x, edge_index)``.
+
+    All layers are ``dim`` wide, the last one ``out_dim`` where that is given.
+    """
     if isinstance(backbone, Encoder):
         return backbone
     if isinstance(backbone, nn.Module):
@@ -37,7 +47,8 @@ def build_encoder(
         raise unknown_name("backbone", backbone, ENCODERS)
     if layers < 1 or dim < 1:
         raise SignnapError(f"{backbone} has {layers} layers of width {dim}: expected at least one of each")
-    return ENCODERS[backbone](in_dim=in_dim, dim=dim, layers=layers, dropout=dropout, heads=heads)
+    sizes = {"in_dim": in_dim, "dim": dim, "layers": layers, "out_dim": dim if out_dim is None else out_dim}
+    return ENCODERS[backbone](dropout=dropout, heads=heads, **sizes)
 
 
 __all__ = ["ENCODERS", "Adapted", "ConvolutionalStack", "GATStack", "GCNStack", "SAGEStack", "Table", "build_encoder"]

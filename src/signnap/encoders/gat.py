@@ -1,4 +1,4 @@
-"""GAT as the authors ran it: heads concatenated in every layer, no bias (spec §2.3)."""
+"""Attention layers with their heads concatenated: GAT as SIGNNAP's authors ran it (spec §2.3), and its relatives."""
 
 from __future__ import annotations
 
@@ -6,20 +6,30 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import elu
 
 from ..contracts import Encoder
-from ..errors import SignnapError
+from ..errors import SignnapError, unknown_name
 from ..graph import View, attention, drop_features, dropout, multiply, spmm
+from .convolutional import ACTIVATIONS
 
 
 class GATLayer(nn.Module):
     """Per head: e_{j→i} = LeakyReLU_{0.2}(a_l·W x_j + a_r·W x_i), softmax over i's in-edges, weighted sum.
 
-    W, a_l and a_r are Xavier-normal with gain √2; dropout acts on the input and on the attention weights.
+    W, a_l and a_r are Xavier-normal with gain √2. Dropout acts on the attention weights, and a bias, if there is one,
+    begins at zero; ``then`` is what follows.
     """
 
-    def __init__(self, in_dim: int, heads: int, head_dim: int, dropout: float) -> None:
+    def __init__(
+        self,
+        in_dim: int,
+        heads: int,
+        head_dim: int,
+        dropout: float,
+        *,
+        bias: bool = False,
+        then: nn.Module | None = None,
+    ) -> None:
         super().__init__()
         self.dropout = dropout
         self.weight = nn.Parameter(nn.init.xavier_normal_(torch.empty(in_dim, heads * head_dim), gain=math.sqrt(2)))
@@ -27,33 +37,70 @@ class GATLayer(nn.Module):
         spread = math.sqrt(2) * math.sqrt(2 / (heads * head_dim + head_dim))
         self.to_sender = nn.Parameter(torch.randn(heads, head_dim) * spread)
         self.to_receiver = nn.Parameter(torch.randn(heads, head_dim) * spread)
+        self.bias = nn.Parameter(torch.zeros(heads * head_dim)) if bias else None
+        self.then = nn.Identity() if then is None else then
 
     def forward(self, product: Tensor, view: View) -> Tensor:
         """Attend, given ``H @ weight``; the result is (N, heads·head_dim)."""
-        sender, receiver = (product @ self._directions()).chunk(2, dim=1)
-        weights = attention(view.pattern, sender, receiver, view.incoming, slope=0.2)
-        return spmm(view.pattern, dropout(weights, self.dropout, self.training), product)
+        found = self.attend(product @ self.directions(), product, view)
+        return self.then(found if self.bias is None else found + self.bias)
 
-    def _directions(self) -> Tensor:
+    def attend(self, scores: Tensor, values: Tensor, view: View) -> Tensor:
+        """Average rows of values by the attention of every head, given ``H @ weight @ directions()``."""
+        sender, receiver = scores.chunk(2, dim=1)
+        weights = attention(view.pattern, sender, receiver, view.incoming, slope=0.2)
+        return spmm(view.pattern, dropout(weights, self.dropout, self.training), values)
+
+    def directions(self) -> Tensor:
         """Both attention vectors of every head, each in its own column: (heads·head_dim, 2·heads)."""
         apart = torch.eye(len(self.to_sender), dtype=self.weight.dtype, device=self.weight.device)[:, None, :]
         return torch.cat([(v[:, :, None] * apart).flatten(0, 1) for v in (self.to_sender, self.to_receiver)], dim=1)
 
 
 class GATStack(Encoder):
-    """Attention layers with ELU between them."""
+    """Attention layers with an activation between them and, if wanted, after the last.
 
-    def __init__(self, in_dim: int, dim: int, layers: int, dropout: float, heads: int) -> None:
+    Dropout acts on the input of every layer, and on its attention weights too unless those have a rate of their own.
+    """
+
+    def __init__(
+        self,
+        in_dim: int,
+        dim: int,
+        layers: int,
+        dropout: float,
+        heads: int,
+        out_dim: int | None = None,
+        *,
+        attention_dropout: float | None = None,
+        activation: str = "elu",
+        activate_last: bool = False,
+        bias: bool = False,
+    ) -> None:
         super().__init__()
-        if dim % heads:
-            raise SignnapError(f"dim is {dim} with {heads} heads: expected a multiple of the number of heads")
+        widths = [dim] * (layers - 1) + [dim if out_dim is None else out_dim]
+        if odd := [width for width in widths if width % heads]:
+            raise SignnapError(f"dim is {odd[0]} with {heads} heads: expected a multiple of the number of heads")
+        if activation not in ACTIVATIONS:
+            raise unknown_name("activation", activation, ACTIVATIONS)
         self.dropout = dropout
-        widths = [in_dim] + [dim] * (layers - 1)
-        self.layers = nn.ModuleList(GATLayer(width, heads, dim // heads, dropout) for width in widths)
+        rate = dropout if attention_dropout is None else attention_dropout
+        self.layers = nn.ModuleList()
+        for number, (before, width) in enumerate(zip([in_dim, *widths], widths, strict=False), 1):
+            then = ACTIVATIONS[activation](1) if activate_last or number < layers else None
+            self.layers.append(GATLayer(before, heads, width // heads, rate, bias=bias, then=then))
 
     def forward(self, view: View) -> Tensor:
+        return self.finish(self.begin(view), view)
+
+    def begin(self, view: View) -> Tensor:
+        """The product of the features, after dropout, with the first weight."""
+        return multiply(drop_features(view.x, self.dropout, self.training), self.layers[0].weight)
+
+    def finish(self, product: Tensor, view: View) -> Tensor:
+        """Embed a view, given the product of its features with the first weight."""
         first, *rest = self.layers
-        h = first(multiply(drop_features(view.x, self.dropout, self.training), first.weight), view)
+        h = first(product, view)
         for layer in rest:
-            h = layer(dropout(elu(h), self.dropout, self.training) @ layer.weight, view)
+            h = layer(dropout(h, self.dropout, self.training) @ layer.weight, view)
         return h

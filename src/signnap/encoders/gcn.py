@@ -38,12 +38,15 @@ class GCNStack(Encoder):
     (ResGCN), ``dense`` its output beside its input (JKNet, as the authors' code builds it: a dense block).
     """
 
-    def __init__(self, in_dim: int, dim: int, layers: int, dropout: float, join: str) -> None:
+    def __init__(
+        self, in_dim: int, dim: int, layers: int, dropout: float, join: str, out_dim: int | None = None
+    ) -> None:
         super().__init__()
         self.join = join
         self.dropout = dropout
         widths = [in_dim] + [dim * (depth if join == "dense" else 1) for depth in range(1, layers)]
-        self.convolutions = nn.ModuleList(GraphConvolution(width, dim) for width in widths)
+        outputs = [dim] * (layers - 1) + [dim if out_dim is None else out_dim]
+        self.convolutions = nn.ModuleList(map(GraphConvolution, widths, outputs))
 
     def forward(self, view: View) -> Tensor:
         return self.encode([view])[0]

@@ -18,12 +18,13 @@ class SAGEStack(Encoder):
     follows every layer but the last. W is Xavier-uniform with gain √2, b from U(±1/√in).
     """
 
-    def __init__(self, in_dim: int, dim: int, layers: int, dropout: float) -> None:
+    def __init__(self, in_dim: int, dim: int, layers: int, dropout: float, out_dim: int | None = None) -> None:
         super().__init__()
         self.dropout = dropout
         widths = [in_dim] + [dim] * (layers - 1)
-        self.weights = nn.ParameterList(_xavier_uniform(width, dim) for width in widths)
-        self.biases = nn.ParameterList(torch.empty(dim).uniform_(-1, 1) / math.sqrt(width) for width in widths)
+        sizes = [*zip(widths, [dim] * (layers - 1) + [dim if out_dim is None else out_dim], strict=True)]
+        self.weights = nn.ParameterList(_xavier_uniform(width, out) for width, out in sizes)
+        self.biases = nn.ParameterList(torch.empty(out).uniform_(-1, 1) / math.sqrt(width) for width, out in sizes)
 
     def forward(self, view: View) -> Tensor:
         h = multiply(drop_features(view.x, self.dropout, self.training), self.weights[0])

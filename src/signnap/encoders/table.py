@@ -17,4 +17,4 @@ class Table(Encoder):
         self.weight = nn.Parameter((torch.rand(num_nodes, dim) - 0.5) / dim)
 
     def forward(self, view: View) -> Tensor:
-        return self.weight
+        return self.weight if torch.is_grad_enabled() else self.weight.clone()  # nobody else's to change

@@ -2,9 +2,9 @@
 
 from .logistic import LogisticResult, logistic_probe
 from .probe import ProbeResult, ProbeSettings, linear_probe
-from .score import PROBES, Score, Summary, score, summarize
+from .score import PROBES, Score, Summary, score, score_classes, summarize
 
 __all__ = [
     "PROBES", "LogisticResult", "ProbeResult", "ProbeSettings", "Score", "Summary", "linear_probe", "logistic_probe",
-    "score", "summarize",
+    "score", "score_classes", "summarize",
 ]  # fmt: skip

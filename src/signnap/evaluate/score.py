@@ -47,9 +47,9 @@ def summarize(values: Sequence[float]) -> Summary:
 class Score:
     """Accuracies in percent.
 
-    ``runs[e][p]`` is the test accuracy of encoder e read by probe p. With one encoder the spread is over its
-    probes, as in the paper; with several it is over the encoders' means, which is what a user who trains once
-    will meet.
+    ``runs[e][p]`` is the test accuracy of encoder e read by probe p, ``val_runs`` that on validation. With one encoder
+    the spread is over its probes, as in the paper; with several it is over the encoders' means, which is what a user
+    who trains once will meet.
     """
 
     accuracy: Summary
@@ -59,6 +59,7 @@ class Score:
     encoder_seeds: int
     probe_seeds: int
     runs: list[list[float]]
+    val_runs: list[list[float]]
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -99,14 +100,30 @@ def score(
 
     results = [judge(z, draw) for z, draw in zip(embeddings, draws, strict=True)]
     runs = [[100 * r.test_accuracy for r in probes] for probes in results]
+    val_runs = [[100 * r.val_accuracy for r in probes] for probes in results]
+    return _scored(runs, val_runs, probe, _protocol(len(runs), len(runs[0])))
+
+
+def score_classes(scores: Sequence[Tensor], y: Tensor, val: Tensor, test: Tensor) -> Score:
+    """Judge networks that were trained on labels, one per encoder seed, by the class they score highest."""
+    if not len(scores):
+        raise SignnapError("expected a list with the class scores of one or more encoder seeds")
+    share = lambda s, part: 100 * float((s[part].argmax(dim=1) == y[part]).double().mean())
+    runs, val_runs = ([[share(s, part)] for s in scores] for part in (test, val))
+    protocol = f"{_counted(len(runs), 'encoder')}, no probe: the network is the classifier"
+    return _scored(runs, val_runs, "none", protocol)
+
+
+def _scored(runs: list[list[float]], val_runs: list[list[float]], probe: str, protocol: str) -> Score:
     return Score(
         accuracy=_over_seeds(runs),
-        val_accuracy=_over_seeds([[100 * r.val_accuracy for r in probes] for probes in results]),
+        val_accuracy=_over_seeds(val_runs),
         probe=probe,
-        protocol=_protocol(len(runs), len(runs[0])),
+        protocol=protocol,
         encoder_seeds=len(runs),
         probe_seeds=len(runs[0]),
         runs=runs,
+        val_runs=val_runs,
     )
 
 
@@ -115,5 +132,9 @@ def _over_seeds(runs: list[list[float]]) -> Summary:
 
 
 def _protocol(encoders: int, probes: int) -> str:
-    counted = lambda n, what: f"{n} {what} seed{'s' if n > 1 else ''}"
-    return f"{'paper' if encoders == 1 else 'honest'}: {counted(encoders, 'encoder')} × {counted(probes, 'probe')}"
+    kind = "paper" if encoders == 1 else "honest"
+    return f"{kind}: {_counted(encoders, 'encoder')} × {_counted(probes, 'probe')}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what} seed{'s' if number > 1 else ''}"

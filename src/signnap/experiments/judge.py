@@ -11,7 +11,7 @@ from torch import Tensor
 from .. import rng
 from ..data import Split, make_split
 from ..errors import SignnapError
-from ..evaluate import Score, score
+from ..evaluate import Score, score, score_classes
 from ..graph import Graph, row_normalized
 from ..methods.method import Method
 from ..methods.settings import probe_weight_decay
@@ -30,21 +30,16 @@ def judge(
 ) -> dict[str, Any]:
     """Score the subjects (one per encoder seed), raw features and an untrained encoder on one split.
 
-    ``dropped`` trains the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6).
+    Networks that were trained on labels are their own classifiers; their split has to be this one. ``dropped`` trains
+    the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6).
     """
     parts = make_split(graph, split)
-    options: dict[str, Any] = {
-        "probe": probe,
-        "seeds": range(seeds),
-        "weight_decay": probe_weight_decay(graph.name),
-    }
-    nodes = (graph.y, parts.train, parts.val, parts.test)
-    resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
-    main = score(embedded(subjects, graph, parts), *nodes, resample=resample, **options)
+    options: dict[str, Any] = {"probe": probe, "seeds": range(seeds)}
+    main = judged(subjects, graph, parts, dropped=dropped, **options)
     untrained = [_blank(subject, number).untrained(graph) for number, subject in enumerate(subjects)]
     baselines = {
-        "raw features": score([row_normalized(graph.x)], *nodes, **options),
-        "untrained encoder": score(embedded(untrained, graph, parts), *nodes, **options),
+        "raw features": score([row_normalized(graph.x)], *_nodes(graph, parts), **options | _decay(graph)),
+        "untrained encoder": judged(untrained, graph, parts, **options),
     }
     return {
         "graph": graph.name,
@@ -52,6 +47,26 @@ def judge(
         **_public(main),
         "baselines": {name: _public(result) for name, result in baselines.items()},
     }
+
+
+def judged(
+    subjects: Sequence[Method | Tensor], graph: Graph, parts: Split, *, dropped: bool = False, **options: Any
+) -> Score:
+    """Score the subjects alone; options are those of ``score``."""
+    if _trained_on_labels(subjects, parts):
+        assert graph.y is not None  # or there would be no split
+        return score_classes(embedded(subjects, graph, parts), graph.y, parts.val, parts.test)
+    resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
+    rows = embedded(subjects, graph, parts)
+    return score(rows, *_nodes(graph, parts), resample=resample, **options | _decay(graph))
+
+
+def _nodes(graph: Graph, parts: Split) -> tuple[Any, ...]:
+    return graph.y, parts.train, parts.val, parts.test
+
+
+def _decay(graph: Graph) -> dict[str, float]:
+    return {"weight_decay": probe_weight_decay(graph.name)}
 
 
 def _public(result: Score) -> dict[str, Any]:
@@ -71,19 +86,34 @@ def _blank(subject: Method | Tensor, number: int) -> Method:
     """The model whose untrained twin stands beside a subject: its own, or a GCN where there is nothing to train."""
     if isinstance(subject, Tensor):
         return SIGNNAP(dim=subject.shape[1], seed=number)
-    return subject if subject.trains else SIGNNAP(seed=number)
+    own = subject.trains and subject.inductive and not subject.uses_labels
+    return subject if own else SIGNNAP(seed=number)
+
+
+def _trained_on_labels(subjects: Sequence[Method | Tensor], parts: Split) -> bool:
+    """Whether the subjects are classifiers themselves; whoever saw labels may be judged on its own split only."""
+    taught = [subject for subject in subjects if isinstance(subject, Method) and subject.uses_labels]
+    if taught and len(taught) < len(subjects):
+        raise SignnapError("some of the models were trained on labels and some were not: judge them one kind at a time")
+    for model in taught:
+        if model.settings_.split.removeprefix("inductive:") != parts.name.removeprefix("inductive:"):
+            raise SignnapError(
+                f"the model was trained on labels of the split {model.settings_.split}: expected that one"
+            )
+    return bool(taught)
 
 
 def embedded(subjects: Sequence[Method | Tensor], graph: Graph, parts: Split) -> list[Tensor]:
     """Rows for the probe, on the CPU with the labels, whichever device embeds.
 
-    In the inductive setting training rows come from the training subgraph (spec §1).
+    In the inductive setting training rows come from the training subgraph (spec §1), unless the method embeds nothing
+    but the graph that it was trained on.
     """
     seen = parts.training_graph(graph) if parts.inductive else None
 
     def rows(model: Method) -> Tensor:
         z = model.embed_view(model.view(graph)).cpu()
-        if seen is not None:
+        if seen is not None and model.inductive:
             z[parts.train] = model.embed_view(model.view(seen)).cpu()
         return z
 

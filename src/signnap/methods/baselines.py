@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from ..errors import SignnapError
 from .basics import Basics
 
 
@@ -87,6 +88,7 @@ class CcaSettings(TwoViewSettings):
 
     method: str = "cca-ssg"
     dim: int = 512
+    layers: int = 2
     hidden: int = 512
     drop_edge: float = 0.3
     drop_edge_2: float = 0.3
@@ -98,11 +100,12 @@ class CcaSettings(TwoViewSettings):
 
 @dataclass(frozen=True)
 class DgiSettings(Basics):
-    """DGI as the paper's comparison ran it (spec §4.4, item 7)."""
+    """DGI as the paper's comparison ran it (spec §4.4, item 7); with one of ``layers`` it is the authors'."""
 
     method: str = "dgi"
     dim: int = 512
     hidden: int = 512
+    layers: int = 2
     iterations: int = 300
     patience: int = 20
 
@@ -148,6 +151,35 @@ class MvgrlSettings(Basics):
 
 
 @dataclass(frozen=True)
+class SupervisedSettings(Basics):
+    """A backbone trained on labels (spec §3); ``split`` says whose, ``drop_edge`` what each iteration leaves out."""
+
+    method: str = "supervised"
+    backbone: str = "gcn"
+    layers: int = 2
+    dropout: float = 0.5
+    heads: int = 8
+    drop_edge: float = 0.0
+    iterations: int = 1000
+    patience: int = 400
+    lr: float = 0.003
+    weight_decay: float = 0.005
+    split: str = "paper"
+
+    def _expect_split(self) -> None:
+        if self.split == "none":
+            raise SignnapError("split is 'none': expected the split whose labels are for training, such as paper")
+
+
+@dataclass(frozen=True)
+class DropEdgeSettings(SupervisedSettings):
+    """The same on a graph that loses edges anew in every iteration (spec §3.6)."""
+
+    method: str = "dropedge"
+    drop_edge: float = 0.3
+
+
+@dataclass(frozen=True)
 class FixedSettings(Basics):
     """Nothing is learned by gradient: raw features."""
 
@@ -159,6 +191,20 @@ class SvdSettings(FixedSettings):
     """The features' ``dim`` leading right singular vectors."""
 
     method: str = "svd"
+
+
+@dataclass(frozen=True)
+class ArwmfSettings(FixedSettings):
+    """ARWMF (spec §4.3): walks of up to ``window`` steps, and ``passes`` over their matrix to find its rank ``dim``."""
+
+    method: str = "arwmf"
+    dim: int = 200
+    window: int = 5
+    passes: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._expect(("window", "passes"), lambda value: value >= 1, "a whole number of at least 1")
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Basics:
     weight_decay: float = 0.0
     #: decay weights beside the gradient, as AdamW does, not in it
     decoupled_decay: bool = False
-    #: limits (0: none) to the gradient's norm and to iterations without a lower loss, at which the best weights are taken
+    #: limits (0: none) to the gradient's norm, and to iterations without a lower loss; then the best weights are taken
     clip: float = 0.0
     patience: int = 0
     precision: str = "float32"

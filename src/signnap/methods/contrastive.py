@@ -87,7 +87,8 @@ class CCASSG(TwoViewMethod[CcaSettings]):
     name = "cca-ssg"
 
     def build_encoder(self, settings: CcaSettings, sizes: Sizes) -> Encoder:
-        return ConvolutionalStack(sizes.features, [settings.hidden, settings.dim], settings.activation)
+        widths = [*[settings.hidden] * (settings.layers - 1), settings.dim]
+        return ConvolutionalStack(sizes.features, widths, settings.activation)
 
     def objective(self, settings: CcaSettings) -> Objective:
         return CCA(settings.whitening)

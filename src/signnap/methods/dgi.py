@@ -29,7 +29,10 @@ class DGI(Method):
     name = "dgi"
 
     def build_encoder(self, settings: DgiSettings, sizes: Sizes) -> ConvolutionalStack:
-        return ConvolutionalStack(sizes.features, [settings.hidden, settings.dim], "prelu", slope_per_unit=True)
+        if settings.layers == 1:  # as its authors have it
+            return ConvolutionalStack(sizes.features, [settings.dim], "prelu", activate_last=True)
+        widths = [*[settings.hidden] * (settings.layers - 1), settings.dim]
+        return ConvolutionalStack(sizes.features, widths, "prelu", slope_per_unit=True)
 
     def build_task(self, settings: DgiSettings, view: View, encoder: Encoder) -> Shuffling:
         critic = Critic.drawn(settings.dim, settings.seed)

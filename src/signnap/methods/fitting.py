@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config import to_toml
+from ..contracts import Objective
 from ..data import load_graph
 from ..errors import SignnapError
 from ..graph import Graph
@@ -104,7 +105,8 @@ def _trainee(plan: _Plan, resume: bool) -> Trainee:
     run = plan.model.run(plan.graph)
     if resume and plan.folder is not None:
         plan.folder.restore(run, plan.settings.iterations)
-    objective = run.task.modules["objective"]
+    objective = dict(run.task.modules.items()).get("objective")
+    chance = objective.chance() if isinstance(objective, Objective) else None
     lonely = plan.graph.num_nodes == 1  # one node always equals itself
     names = [field.name for field in fields(plan.settings)]
-    return Trainee(run, None if lonely else Health(objective.chance(), settings=names), plan.folder)
+    return Trainee(run, None if lonely else Health(chance, settings=names), plan.folder)

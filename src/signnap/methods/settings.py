@@ -11,17 +11,24 @@ from typing import Any
 from ..config import build, read_toml
 from ..errors import unknown_name
 from .baselines import (
+    ArwmfSettings,
     BarlowSettings,
     BgrlSettings,
     CcaSettings,
     DgiSettings,
+    DropEdgeSettings,
     FixedSettings,
     GcaSettings,
     GraceSettings,
+    GraphmaeSettings,
+    MvgrlSettings,
     PropagatedSettings,
+    SupervisedSettings,
     SvdSettings,
 )
 from .basics import Basics
+from .gcc_settings import AttributedGccSettings, GccSettings
+from .walk_settings import DeepWalkSettings, Node2VecSettings
 
 #: What ``--backbone`` and ``--objective`` accept; the registries themselves need torch (a test compares them).
 BACKBONES = ("gat", "gcn", "jknet", "resgcn", "sage")
@@ -57,12 +64,21 @@ class Settings(Basics):
 #: Every method by its name, with the kind of its settings.
 METHODS: dict[str, type[Basics]] = {
     "signnap": Settings,
+    "supervised": SupervisedSettings,
+    "dropedge": DropEdgeSettings,
     "grace": GraceSettings,
     "gca": GcaSettings,
     "bgrl": BgrlSettings,
     "g-bt": BarlowSettings,
     "cca-ssg": CcaSettings,
+    "deepwalk": DeepWalkSettings,
+    "node2vec": Node2VecSettings,
+    "arwmf": ArwmfSettings,
     "dgi": DgiSettings,
+    "cmv": MvgrlSettings,
+    "graphmae": GraphmaeSettings,
+    "gcc": GccSettings,
+    "gcc-attributed": AttributedGccSettings,
     "raw": FixedSettings,
     "svd": SvdSettings,
     "propagated": PropagatedSettings,

@@ -1,0 +1,84 @@
+"""Every method beside the figures that were reported for it: is our implementation the one that was published?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from statistics import fmean
+from typing import Any
+
+from ..config import read_toml
+from ..data.catalog import DATASETS
+from ..evaluate import Summary, summarize
+from ..methods.registry import method_class
+from .cells import Cell, Results
+
+#: A mean this close to the reported one counts as the same, and so does one within the reported standard deviation.
+TOLERANCE = 1.0
+_SEEDS = 3
+_COLUMNS = ("method", "graph", "split", "ours", "reported", "difference", "verdict", "device, seconds", "source")
+
+
+def figures() -> list[dict[str, Any]]:
+    """The reported figures, in the order of the table."""
+    return read_toml(str(resources.files(__package__) / "reported.toml"))["figures"]
+
+
+def cell(figure: dict[str, Any], seeds: int = _SEEDS) -> Cell:
+    """Our run beside a figure.
+
+    Random splits are drawn anew for every encoder seed. All embeddings are read by logistic regression whose strength
+    is chosen on validation: the probes of the authors differ, and some of them look at the test nodes.
+    """
+    method, graph, split = figure["method"], figure["graph"], figure["split"]
+    settings, labelled = dict(figure["settings"]), method_class(method).uses_labels
+    if labelled or DATASETS[graph].setting == "inductive":
+        settings["split"] = split if labelled else "none"
+    return Cell(
+        method, graph, settings, split=split, redrawn=split.startswith("random") and not labelled,
+        probe="none" if labelled else "logistic", encoder_seeds=seeds, probe_seeds=1,
+    )  # fmt: skip
+
+
+def recipe(seeds: int = _SEEDS) -> list[Cell]:
+    """All cells of the table."""
+    return [cell(figure, seeds) for figure in figures()]
+
+
+def verdict(ours: Summary, figure: dict[str, Any]) -> str:
+    """Whether our mean is the reported one, in a word."""
+    gap = ours.mean - figure["mean"]
+    if abs(gap) <= max(TOLERANCE, figure.get("std", 0.0)):
+        return "agrees"
+    return "above" if gap > 0 else "misses"
+
+
+def table(results: Results, seeds: int = _SEEDS) -> str:
+    """The comparison in Markdown, with a sentence that counts the verdicts of the authors' own figures."""
+    lines, verdicts = [], []
+    for figure in figures():
+        row = results.find(cell(figure, seeds))
+        line = _line(figure, row)
+        lines.append(line)
+        if figure["own"]:
+            verdicts.append(line[6])
+    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("agrees", "above", "misses", "failed", "not run"))
+    head = f"Of {len(verdicts)} figures that authors report for their own methods: {counted}.\n"
+    return "\n".join([head, _row(_COLUMNS), _row(["---"] * len(_COLUMNS)), *map(_row, lines)]) + "\n"
+
+
+def _line(figure: dict[str, Any], row: dict[str, Any] | None) -> list[str]:
+    changes = "".join(f", {name} {value}" for name, value in figure["settings"].items())
+    spread = f" ± {figure['std']:.1f}" if "std" in figure else ""
+    source = figure["source"] if figure["own"] else f"not the authors': {figure['source']}"
+    start, reported = [figure["method"] + changes, figure["graph"], figure["split"]], f"{figure['mean']:.1f}{spread}"
+    if row is None or "error" in row:
+        return [*start, "–", reported, "–", "not run" if row is None else "failed", "–", source]
+    ours = summarize([fmean(probes) for probes in row["test"]])
+    gap = f"{ours.mean - figure['mean']:+.1f}"
+    cost = f"{row['device']}, {row['seconds']:.0f}"
+    return [*start, f"{ours.mean:.1f} ± {ours.std:.1f}", reported, gap, verdict(ours, figure), cost, source]
+
+
+def _row(fields: Sequence[str]) -> str:
+    return f"| {' | '.join(fields)} |"

@@ -1,0 +1,77 @@
+"""MVGRL, "CMV" in the paper's comparison: nodes read along edges fit a summary of the diffused graph (spec §4.5)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ..contracts import Encoder, Terms
+from ..encoders.diffusion import EdgesAndDiffusion
+from ..geometry import spread
+from ..graph import View
+from ..train.loop import Step
+from .baselines import MvgrlSettings
+from .dgi import Critic, Shuffling
+from .facts import Sizes
+from .method import Method
+
+
+class MVGRL(Method):
+    """Nodes read along edges fit a summary of the diffused graph, and the other way round (spec §4.5).
+
+    It trains on the whole graph. The authors draw windows of consecutive nodes out of a dense S; here S is never
+    formed, so a window of it would cost as much as all of it.
+    """
+
+    name = "cmv"
+
+    def build_encoder(self, settings: MvgrlSettings, sizes: Sizes) -> EdgesAndDiffusion:
+        return EdgesAndDiffusion(sizes.features, settings.dim, settings.alpha, settings.hops)
+
+    def build_task(self, settings: MvgrlSettings, view: View, encoder: Encoder) -> TwoReadings:
+        critic = CrossCritic.drawn(settings.dim, settings.seed)
+        return TwoReadings(view, encoder, critic, settings.seed, settings.precision != "float32")
+
+
+class CrossCritic(Critic):
+    """Each reading of the nodes against the summary of the other one: s = sigmoid(mean h), score hᵀWs + b.
+
+    Both arguments are (2, N, d): the readings h¹ and h² of the graph, and those of a corrupted copy. The loss is the
+    mean of binary cross-entropy over all 4N scores. W begins as small as the authors' Xavier bound for it, b at zero.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        nn.init.xavier_uniform_(self.weight[None])
+        self.bias = nn.Parameter(torch.zeros(()))
+
+    def score(self, z: Tensor, probe: Tensor) -> Tensor:
+        return super().score(z, probe) + self.bias
+
+    def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
+        (h1, h2), (h3, h4) = z1.unbind(), z2.unbind()
+        found = self.compare(h1, h2, h4), self.compare(h2, h1, h3)
+        first, second = (sum(losses) / 2 for losses in zip(*found, strict=True))
+        return Terms((first + second) / 2, first, second)
+
+    def chance(self) -> float:
+        return math.log(2)
+
+
+class TwoReadings(Shuffling):
+    """The graph and a copy with shuffled features, each read along edges and by diffusion, as a task for the loop."""
+
+    def embed(self, order: Tensor) -> tuple[Tensor, Tensor]:
+        """Both readings of the graph and of the copy (2, N, d), from the same products (see ``encode_shuffled``)."""
+        encoder = self.encoder
+        assert isinstance(encoder, EdgesAndDiffusion)
+        products = encoder.products(self.view)
+        shuffled = [product.index_select(0, order) for product in products]
+        genuine, corrupted = (torch.stack(encoder.finish(each, self.view)) for each in (products, shuffled))
+        return genuine, corrupted
+
+    def describe(self, step: Step) -> dict[str, float]:
+        (readings,) = step.outputs
+        return spread(readings.sum(dim=0))

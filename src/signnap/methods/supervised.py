@@ -1,0 +1,122 @@
+"""Networks trained on labels, as the paper compares them: five backbones, with dropped edges or without (spec §3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from .. import rng
+from ..contracts import Encoder, Perturbation
+from ..data import make_split
+from ..encoders import build_encoder
+from ..errors import SignnapError
+from ..geometry import spread
+from ..graph import Graph, View
+from ..perturb import build_perturbation
+from ..train.loop import Step
+from ..train.regions import region
+from .baselines import SupervisedSettings
+from .facts import Sizes
+from .method import Method, clean_view
+
+
+class Classifier(Encoder):
+    """A backbone that ends in one score per class, the mean over ``heads`` of them (spec §3.5)."""
+
+    def __init__(self, backbone: Encoder, heads: int) -> None:
+        super().__init__()
+        self.backbone, self.heads = backbone, heads
+
+    def forward(self, view: View) -> Tensor:
+        scores = self.backbone(view)
+        return scores if self.heads == 1 else scores.unflatten(1, (self.heads, -1)).mean(dim=1)
+
+
+class Supervised(Method):
+    """A backbone trained on the labels of the training nodes; its scores are its own classifier (spec §3)."""
+
+    name = "supervised"
+    uses_labels = True
+
+    def may_see(self, graph: Graph, split: str) -> Graph:
+        """The whole graph, but no label of a test node. Which nodes the loss may hear of is in ``given_split``."""
+        parts = make_split(graph, split)
+        assert graph.y is not None  # or there would be no split
+        labelled = torch.cat([parts.train, parts.val])
+        known = torch.full_like(graph.y, -1).index_copy_(0, labelled, graph.y[labelled])
+        seen = parts.train if parts.inductive else torch.arange(graph.num_nodes)
+        return replace(graph, y=known, given_split={"train": parts.train, "val": parts.val, "seen": seen})
+
+    def build_encoder(self, settings: SupervisedSettings, sizes: Sizes) -> Classifier:
+        if sizes.classes < 1:
+            raise SignnapError(f"{self.name} learns from labels, but the graph has none")
+        heads = settings.heads if settings.backbone == "gat" else 1
+        backbone = build_encoder(
+            settings.backbone, in_dim=sizes.features, dim=settings.dim, layers=settings.layers,
+            dropout=settings.dropout, heads=settings.heads, out_dim=sizes.classes * heads,
+        )  # fmt: skip
+        return Classifier(backbone, heads)
+
+    def task(self, graph: Graph) -> Classification:
+        settings = self.settings_for(graph.name)
+        drop = build_perturbation(settings.drop_edge, "exact")
+        return Classification(graph, settings, self._drawn(settings, graph), drop)
+
+
+class DropEdge(Supervised):
+    """The same with a share of the edges dropped anew in every iteration, and none in validation (spec §3.6)."""
+
+    name = "dropedge"
+
+
+class Classification:
+    """Cross-entropy on the training nodes, and on the validation nodes of the clean graph to choose an iteration by.
+
+    Inductively, training nodes hear from each other only, and validation nodes from everybody (spec §1). An iteration's
+    validation loss is that of the weights it begins with.
+    """
+
+    def __init__(self, graph: Graph, settings: SupervisedSettings, encoder: Encoder, drop: Perturbation) -> None:
+        if graph.y is None or graph.given_split is None:
+            raise SignnapError(f"{settings.method} needs the labels of a split: {graph.name} has none")
+        place = graph.pattern.device
+        train, val, seen = (graph.given_split[part] for part in ("train", "val", "seen"))
+        self.whole, self.drop, self.coarse = clean_view(graph, settings), drop, settings.precision != "float32"
+        self.view, self.train = self.whole, train.to(place)
+        if len(seen) < graph.num_nodes:  # in the order of the training nodes
+            self.view = clean_view(graph.subgraph(seen).to(place), settings)
+            self.train = torch.arange(len(train), device=place)
+        self.val, self.labels = val.to(place), (graph.y[train].to(place), graph.y[val].to(place))
+        self.generators = {purpose: rng.generator(settings.seed, purpose, place) for purpose in ("views", "layers")}
+        self.modules = nn.ModuleDict({"encoder": encoder.to(place)})
+
+    def step(self) -> Step:
+        encoder, (train, val) = self.modules["encoder"], self.labels
+        with region("validation"), torch.no_grad():
+            chosen = encoder.eval()(self.whole).index_select(0, self.val)
+            encoder.train()
+        with region("views"):
+            view = self.drop(self.view, self.generators["views"])
+        with region("encoder"), rng.as_default(self.generators["layers"]):
+            scores = encoder(view)
+        judged = scores.index_select(0, self.train)
+        loss, val_loss = cross_entropy(judged, train), cross_entropy(chosen, val)
+        numbers = {
+            "loss": loss.detach(), "val_loss": val_loss, "accuracy": _accuracy(judged, train),
+            "val_accuracy": _accuracy(chosen, val),
+        }  # fmt: skip
+        return Step(loss, numbers, (scores.detach(),), watched=val_loss)
+
+    def advance(self, step: Step) -> None:
+        """Everything is learned by gradient."""
+
+    def describe(self, step: Step) -> dict[str, Any]:
+        return spread(step.outputs[0])
+
+
+def _accuracy(scores: Tensor, y: Tensor) -> Tensor:
+    return (scores.detach().argmax(dim=1) == y).float().mean()

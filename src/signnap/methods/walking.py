@@ -1,0 +1,88 @@
+"""DeepWalk and Node2Vec: nodes that random walks meet together get similar vectors (spec §4.1, §4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from .. import rng
+from ..contracts import Encoder
+from ..encoders import Table
+from ..geometry import spread
+from ..graph import View
+from ..objectives.skipgram import SkipGram
+from ..train.loop import Step
+from ..train.regions import region
+from ..walks import BiasedWalks, Neighbours, Starts, expected_visits, uniform_walks
+from .facts import Sizes
+from .method import Method
+from .walk_settings import DeepWalkSettings, Node2VecSettings
+
+#: From starting nodes, a length and a generator to walks.
+Walker = Callable[[Tensor, int, torch.Generator], Tensor]
+
+#: Walks in one iteration, at most: few iterations on a large graph must not fill the memory.
+_MOST_WALKS = 2048
+
+
+class DeepWalk(Method):
+    """Nodes that meet on uniform random walks get similar vectors, by skip-gram (spec §4.1)."""
+
+    name = "deepwalk"
+    inductive = False
+
+    def build_encoder(self, settings: DeepWalkSettings, sizes: Sizes) -> Encoder:
+        return Table(sizes.nodes, settings.dim)
+
+    def walker(self, settings: DeepWalkSettings, view: View) -> Walker:
+        """How one gets from node to node."""
+        return partial(uniform_walks, Neighbours.of(view))
+
+    def build_task(self, settings: DeepWalkSettings, view: View, encoder: Encoder) -> Walking:
+        return Walking(settings, view, encoder, self.walker(settings, view))
+
+
+class Node2Vec(DeepWalk):
+    """DeepWalk, but walks are drawn away from, or back to, where they came from (spec §4.2)."""
+
+    name = "node2vec"
+
+    def walker(self, settings: Node2VecSettings, view: View) -> Walker:  # type: ignore[override]
+        return BiasedWalks(Neighbours.of(view), settings.p, settings.q)
+
+
+class Walking:
+    """A batch of walks and what they say about the embeddings, as a task for the loop."""
+
+    def __init__(self, settings: DeepWalkSettings, view: View, encoder: Encoder, walker: Walker) -> None:
+        self.view, self.walker, self.length = view, walker, settings.length
+        self.coarse = settings.precision != "float32"
+        nodes, device = view.pattern.num_nodes, view.stored.device
+        self.count = min(-(-nodes * settings.walks // settings.iterations), _MOST_WALKS)
+        purposes = ("starts", "walks", "negatives")
+        self.generators = {purpose: rng.generator(settings.seed, purpose, device) for purpose in purposes}
+        self.encoder = encoder.to(device)
+        visits = expected_visits(view.pattern, settings.length)
+        self.objective = SkipGram(visits, settings.dim, settings.length, settings.window, settings.negatives)
+        self.starts = Starts(nodes, self.generators["starts"])
+        parts = {"encoder": self.encoder, "objective": self.objective, "starts": self.starts}
+        self.modules = nn.ModuleDict(parts)
+
+    def step(self) -> Step:
+        with region("views"):
+            starts, line = self.starts.draw(self.count, self.generators["starts"])
+            walks = self.walker(starts, self.length, self.generators["walks"])
+        z = self.encoder(self.view)
+        with region("contrast"):
+            terms = self.objective(z, walks, self.generators["negatives"])
+        numbers = {"loss": terms.total, "loss_1": terms.first, "loss_2": terms.second}
+        return Step(terms.total, {name: number.detach() for name, number in numbers.items()}, (z.detach(), line))
+
+    def advance(self, step: Step) -> None:
+        self.starts.update(self.count, step.outputs[1])
+
+    def describe(self, step: Step) -> dict[str, float]:
+        return spread(step.outputs[0])
