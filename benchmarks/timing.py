@@ -38,23 +38,19 @@ def measure(prepare: Callable[[Graph], Callable[[], Any]], graph: Graph, pace: P
     most device memory held at once minus what the loaded graph takes (None without a GPU). ``note`` is what the
     library had to say, such as why a step could not be recorded.
     """
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    loaded = alone_on_device(graph)
+    device = loaded.pattern.device
     on_gpu = device.type == "cuda"
-    gc.collect()
-    if on_gpu:
-        torch._C._cuda_clearCublasWorkspaces()  # or whoever multiplied first would pay for all who follow
-        torch.cuda.empty_cache()
-    loaded = graph.to(device)
     if on_gpu:
         torch.cuda.reset_peak_memory_stats()
     held = torch.cuda.memory_allocated() if on_gpu else 0
-    with _Notes() as notes:
+    with Notes() as notes:
         action = prepare(loaded)
         for _ in range(pace.warm_up):
             action()
-        rough = _seconds(action, pace.least, device) / pace.least
+        rough = seconds_of(action, pace.least, device) / pace.least
         count = max(pace.least, round(pace.seconds / rough))
-        seconds = _seconds(action, count, device)
+        seconds = seconds_of(action, count, device)
     return {
         "milliseconds": 1e3 * seconds / count,
         "iterations": count,
@@ -63,7 +59,18 @@ def measure(prepare: Callable[[Graph], Callable[[], Any]], graph: Graph, pace: P
     }
 
 
-def _seconds(action: Callable[[], Any], count: int, device: torch.device) -> float:
+def alone_on_device(graph: Graph) -> Graph:
+    """Give back what earlier measurements left, and load the graph: on the GPU where there is one."""
+    gc.collect()
+    if not torch.cuda.is_available():
+        return graph.to("cpu")
+    torch._C._cuda_clearCublasWorkspaces()  # or whoever multiplied first would pay for all who follow
+    torch.cuda.empty_cache()
+    return graph.to("cuda")
+
+
+def seconds_of(action: Callable[[], Any], count: int, device: torch.device) -> float:
+    """The time of so many calls, until the device has done them."""
     synchronize(device)
     begun = time.perf_counter()
     for _ in range(count):
@@ -72,7 +79,7 @@ def _seconds(action: Callable[[], Any], count: int, device: torch.device) -> flo
     return time.perf_counter() - begun
 
 
-class _Notes(logging.Handler):
+class Notes(logging.Handler):
     """Collects what the library logs meanwhile."""
 
     def __init__(self) -> None:
@@ -83,7 +90,7 @@ class _Notes(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.words.append(record.getMessage())
 
-    def __enter__(self) -> _Notes:
+    def __enter__(self) -> Notes:
         self.before = self.logger.level
         self.logger.setLevel(logging.INFO)
         self.logger.addHandler(self)

@@ -11,6 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from signnap.methods.registry import method_class
+from signnap.methods.settings import METHODS
+
 
 @pytest.fixture
 def run(benchmarks, tmp_path):
@@ -69,6 +72,41 @@ def test_matrix(run):
         assert row["mean"] == pytest.approx(math.fsum(row["accuracies"]) / 2)
         assert row["iterations_per_second"] == pytest.approx(2 * 3 / row["training_seconds"])
     assert second["found"]["wall clock, s"] > first["found"]["wall clock, s"] > first["rows"][0]["training_seconds"]
+
+
+def test_methods(run):
+    found = run("methods.py", "--methods", "grace", "deepwalk", "bgrl")
+    rows = {row["method"]: row for row in found["rows"]}
+    assert list(rows) == ["deepwalk", "grace", "bgrl"]
+    assert not [row for row in rows.values() if "error" in row or row["note"] or row["peak_mb"]]
+    for name in ("grace", "bgrl"):
+        assert rows[name]["times_faster"] == pytest.approx(rows[name]["twin_seconds"] / rows[name]["seconds"])
+    assert rows["deepwalk"]["seconds"] > 0 and "twin_seconds" not in rows["deepwalk"]
+    assert found["protocol"]["threads"] == 1
+
+
+def test_every_method_that_trains_is_timed(script):
+    trained = set(script("methods").TRAINED)
+    assert trained == set(METHODS) - {"raw", "svd", "propagated", "arwmf", "untrained"}
+    assert set(script("pyg_twins").TWINS) == {"grace", "dgi", "bgrl"} <= trained
+
+
+@pytest.mark.parametrize(("free", "why"), [(51_199, "needs about 0.0 GB, and 0.0 GB are free"), (51_200, None)])
+def test_a_twin_without_room_costs_only_itself(script, small_graph, monkeypatch, free, why):
+    """Eight matrices of 40×40 numbers are 51,200 bytes."""
+    methods = script("methods")
+    monkeypatch.setattr(methods, "free_bytes", lambda device: free)
+    row = methods._measured(small_graph, method_class("grace")(dim=4), script("turns").Turns(1, 0.0, 1))
+    assert row["note"] == (why and f"PyG: MemoryError: {why}")
+    assert row["seconds"] > 0 and ("times_faster" in row) == (why is None)
+
+
+def test_contenders_take_turns(script, small_graph):
+    turns, calls = script("turns"), []
+    both = [turns.Contender(lambda _, name=name: lambda: calls.append(name), small_graph, 2) for name in "ab"]
+    first, second = turns.in_turns(both, turns.Turns(2, 0.0, 3))
+    assert calls == list("aabb" + "ab" * 3)
+    assert first > 0 and second > 0
 
 
 @pytest.mark.parametrize(("limit", "trained"), [(99, []), (124, []), (126, ["b"]), (251, ["b", "c"])])

@@ -237,6 +237,7 @@ def test_preparing_again_starts_afresh():
     [
         ({"temperature": 0.0}, "the temperature is 0.0: expected a positive number"),
         ({"projector": 0}, "the width of the projector is 0: expected at least 1, or None for none"),
+        ({"precision": "half"}, "unknown precision 'half'"),
     ],
 )
 def test_bad_input(arguments, sentence):

@@ -51,7 +51,19 @@ def test_one_iteration_is_enough(clock, capsys):
     assert capsys.readouterr().err == "iteration 1/1  loss 2\n"  # nothing is known about the pace yet
 
 
-def test_a_terminal_gets_a_bar(monkeypatch, capsys):
+def test_things_that_take_longer(clock, capsys):
+    with progress(29, "cell") as report:
+        for number in (2, 3):
+            clock.now += 30
+            report(number, f"dgi on graph {number}")
+    assert capsys.readouterr().err.splitlines() == [
+        "cell 2/29  dgi on graph 2",
+        "cell 3/29  2.0 cells/min  780 s left  dgi on graph 3",
+    ]
+
+
+@pytest.mark.parametrize(("what", "rate"), [("iteration", "it/s"), ("cell", "cells/min")])
+def test_a_terminal_gets_a_bar(what, rate, monkeypatch, capsys):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
@@ -60,12 +72,12 @@ def test_a_terminal_gets_a_bar(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "150")
-    with progress(10) as report:
+    with progress(10, what) as report:
         for iteration in range(1, 6):
             report(iteration, "loss 0.5" if iteration == 5 else "")
         report(6)  # the last words stay
     drawn = terminal.getvalue()
-    assert "training" in drawn and "6/10" in drawn and "it/s" in drawn and "loss 0.5" in drawn
+    assert "training" in drawn and f"{what} 6/10" in drawn and rate in drawn and "loss 0.5" in drawn
     assert capsys.readouterr().out == ""
 
 

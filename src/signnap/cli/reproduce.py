@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..errors import SignnapError, unknown_name
 from .options import Device, Json
 from .output import emit, say
+
+_TARGETS = ("authors",)
 
 
 def reproduce(
@@ -23,28 +27,33 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Make a table of results; what is in the results folder already is not run again."""
-    from ..errors import unknown_name
-    from ..storage import write_text
-
     if target not in _TARGETS:
         raise unknown_name("target", target, _TARGETS)
     from ..experiments import authors
     from ..experiments.cells import Results
     from ..experiments.runner import run_cells
+    from ..storage import write_text
     from ..train.progress import progress
 
+    cells = authors.recipe()
+    kinds = _named("method", methods, [cell.method for cell in cells])
+    places = _named("graph", graphs, [cell.graph for cell in cells])
+    chosen = [cell for cell in cells if cell.method in kinds and cell.graph in places]
+    if not chosen:
+        raise SignnapError(f"the table has no cell with {' or '.join(sorted(kinds))} on {' or '.join(sorted(places))}")
     rows, page = Results(results / f"{target}.jsonl"), results / f"{target}.md"
-    chosen = [
-        cell
-        for cell in authors.recipe()
-        if (methods is None or cell.method in methods.split(","))
-        and (graphs is None or cell.graph in graphs.split(","))
-    ]
-    with progress(len(chosen)) as report:
+    with progress(len(chosen), "cell") as report:
         missing = run_cells(chosen, rows, device=device, jobs=jobs, limit=limit, report=report)
     write_text(page, authors.table(rows))
-    say(f"wrote {page}" + (f"; {missing} cells are missing: run the same command again" if missing else ""))
+    advice = f"; {missing} of {len(chosen)} cells are missing: run the same command again" if missing else ""
+    say(f"wrote {page}{advice}")
     emit({"target": target, "cells": len(chosen), "missing": missing, "table": str(page)}, as_json)
 
 
-_TARGETS = ("authors",)
+def _named(kind: str, given: str | None, known: Iterable[str]) -> set[str]:
+    """The names that a list with commas gives; all of them where there is none."""
+    known = set(known)
+    chosen = known if given is None else set(given.split(","))
+    for name in sorted(chosen - known):
+        raise unknown_name(kind, name, known)
+    return chosen

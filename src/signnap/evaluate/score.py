@@ -15,10 +15,12 @@ from ..rows import Embeddings
 from .logistic import LogisticResult, logistic_probe
 from .probe import ProbeResult, ProbeSettings, linear_probe
 
-#: Name -> (kind, settings). "linear" is the paper's; "linear-plain" is fairer between methods (spec §2.7, item 10).
+#: Name -> (kind, settings). "linear" is the paper's for SIGNNAP, "linear-dgi" its one for DGI (spec §4.4, item 7), and
+#: "linear-plain" is fairer between methods (spec §2.7, item 10).
 PROBES: dict[str, tuple[str, ProbeSettings | None]] = {
     "linear": ("linear", ProbeSettings()),
     "linear-plain": ("linear", ProbeSettings(logit_dropout=0.0)),
+    "linear-dgi": ("linear", ProbeSettings(lr=0.01, weight_decay=0.0, logit_dropout=0.0)),
     "logistic": ("logistic", None),
 }
 
@@ -79,7 +81,7 @@ def score(
 ) -> Score:
     """Judge the embeddings of one or more encoder seeds on one split.
 
-    ``weight_decay`` (of the probe; None for its default) and ``resample`` (one callable per encoder, see
+    ``weight_decay`` (of a probe that has any; None for its default) and ``resample`` (one callable per encoder, see
     ``linear_probe``) concern the linear probes. The logistic probe has no randomness and counts as one seed.
     """
     if probe not in PROBES:
@@ -90,7 +92,7 @@ def score(
     if len(draws) != len(embeddings):
         raise SignnapError(f"{len(draws)} resamplers were given for {len(embeddings)} encoder seeds: expected one each")
     settings = PROBES[probe][1]
-    if settings is not None and weight_decay is not None:
+    if settings is not None and settings.weight_decay and weight_decay is not None:
         settings = replace(settings, weight_decay=weight_decay)
 
     def judge(z: Embeddings, draw: Callable[[], Tensor] | None) -> Sequence[ProbeResult | LogisticResult]:

@@ -46,23 +46,35 @@ class Results:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._rows: dict[str, dict[str, Any]] = {}
-        if self.path.exists():
-            for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
-                try:
-                    row = json.loads(line)
-                    self._rows[Cell(**row["cell"]).key] = row
-                except (ValueError, TypeError, KeyError) as error:
-                    raise SignnapError(f"{self.path}, line {number} is not a result of this program") from error
+        for number, line in enumerate(self._lines(), 1):
+            try:
+                row = json.loads(line)
+                self._rows[Cell(**row["cell"]).key] = row
+            except (ValueError, TypeError, KeyError) as error:
+                raise SignnapError(f"{self.path}, line {number} is not a result of this program") from error
+
+    def _lines(self) -> list[bytes]:
+        try:
+            return self.path.read_bytes().splitlines()
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise SignnapError(f"cannot read {self.path}: {error.strerror or error}") from error
 
     def find(self, cell: Cell) -> dict[str, Any] | None:
         """What is known of a cell."""
         return self._rows.get(cell.key)
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """The cells that have no result yet; one that failed has none, and is tried again."""
-        return [cell for cell in cells if "error" in (self.find(cell) or {"error": ""})]
+        """The cells that have no result yet, each once; one that failed has none, and is tried again."""
+        unknown = {cell.key: cell for cell in cells if "error" in (self.find(cell) or {"error": ""})}
+        return list(unknown.values())
 
     def add(self, cell: Cell, row: dict[str, Any]) -> None:
         """Keep what was found, in the place of an earlier failure."""
         self._rows[cell.key] = {"cell": asdict(cell), **row}
-        write_text(self.path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self._rows.values()))
+        self.write()
+
+    def write(self) -> None:
+        """Write the file; before the first cell, this tells whether it can be written at all."""
+        write_text(self.path, "".join(json.dumps(row) + "\n" for row in self._rows.values()))

@@ -41,7 +41,7 @@ def failure(error: Exception) -> dict[str, str]:
 
 def _program(path: str) -> list[str]:
     """How this program is called, whichever way it was."""
-    if Path(path).name in ("__main__.py", "signnap"):
+    if Path(path).name == "signnap" or Path(path).parts[-2:] == ("signnap", "__main__.py"):
         return ["signnap"]
     return ["python", path] if path.endswith(".py") else [path]
 

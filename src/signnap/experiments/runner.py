@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from multiprocessing import get_context
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 
 from ..data import load_graph, make_split
+from ..errors import SignnapError
 from ..evaluate import Score, score
 from ..graph import Graph
 from ..methods.facts import choose_device
@@ -50,40 +52,40 @@ def run_cells(
     done = len(cells) - len(todo)
     with _pool(jobs) as pool:
         runner = _Runner(results, choose_device(device), pool)
+        if todo:
+            results.write()
         for cell in sorted(todo, key=lambda cell: [c.graph for c in cells].index(cell.graph)):
-            if time.perf_counter() - begun > limit:
+            if time.perf_counter() - begun >= limit:
                 break
             runner.run(cell)
+            runner.collect(wait=False)
             done += 1
             report(done, str(cell))
-            runner.collect(wait=False)
         runner.collect(wait=True)
     return len(results.missing(cells))
 
 
 @dataclass
 class _Runner:
-    """Holds the graph at hand, and the rows whose judges are still at work."""
+    """Keeps the graph at hand, and the rows whose judges are still at work."""
 
     results: Results
     device: torch.device
     pool: ProcessPoolExecutor | None
-    graph: Graph | None = None
+    load: Callable[[str], Graph] = field(default_factory=lambda: lru_cache(maxsize=1)(load_graph))
     pending: list[tuple[Cell, dict[str, Any], list[Future[Marks]]]] = field(default_factory=list)
 
     def run(self, cell: Cell) -> None:
         row = provenance(self.device)
-        begun = time.perf_counter()
         try:
-            if self.graph is None or self.graph.name != cell.graph:
-                self.graph = load_graph(cell.graph)
-            model = method_class(cell.method)(**cell.settings)
-            models = model.fit_seeds(
-                self.graph, range(cell.encoder_seeds), device=self.device.type, stop_on_collapse=False
-            )
+            graph, model = self.load(cell.graph), method_class(cell.method)(**cell.settings)
+            if cell.redrawn and model.uses_labels:
+                raise SignnapError(f"{cell.method} learns from the labels of one split: expected redrawn False")
+            begun = time.perf_counter()
+            models = model.fit_seeds(graph, range(cell.encoder_seeds), device=self.device.type, stop_on_collapse=False)
             row |= {"seconds": round(time.perf_counter() - begun, 3)}
             row |= {"iterations": [m.facts_["iterations"] for m in models]}
-            jobs = [self._judge(cell, self.graph, m, number) for number, m in enumerate(models)]
+            jobs = [self._judge(cell, graph, m, number) for number, m in enumerate(models)]
         except Exception as error:  # one cell that fails must not cost the others
             self.results.add(cell, row | failure(error))
             return
@@ -140,11 +142,22 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor | None]:
     if not jobs:
         yield None
         return
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _one_core) as pool:
-        yield pool
+    with _single_threads(), ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(cancel_futures=True)  # nobody is left to read what still waits
+            raise
 
 
-def _one_core() -> None:
-    """Keep a judge to one core: there is one for each."""
-    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    torch.set_num_threads(1)
+@contextmanager
+def _single_threads() -> Iterator[None]:
+    """Keep new processes to one core each. They read this when they import numpy, before any code of ours runs."""
+    before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    os.environ.update(dict.fromkeys(before, "1"))
+    try:
+        yield
+    finally:
+        for name in before:
+            del os.environ[name]
+        os.environ.update({name: value for name, value in before.items() if value is not None})

@@ -1,4 +1,4 @@
-"""Triton kernels for an accelerator: the arithmetic of ``graph/kernels.py`` and ``objectives/contrast.py`` again.
+"""Triton kernels for an accelerator: the arithmetic of ``graph/kernels.py`` and of some objectives again.
 
 The torch code there states what is computed and runs everywhere; the kernels here make fewer passes over memory.
 They are plain functions on tensors: nothing differentiates through them, nothing waits for the device, and no shape
@@ -14,8 +14,11 @@ from importlib.util import find_spec
 import torch
 from torch import Tensor
 
-#: Wider embeddings would not fit the registers of a block of ``contrast``.
+#: Wider embeddings would not fit the registers of a block of ``contrast`` or ``all_pairs``.
 MAX_DIM = 256
+
+#: How coarse the products of embeddings may be in these two; elsewhere they are float32.
+PRECISIONS = ("float32", "tf32", "bf16")
 
 
 def usable(*tensors: Tensor) -> bool:

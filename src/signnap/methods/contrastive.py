@@ -52,7 +52,7 @@ class GRACE(TwoViewMethod[GraceSettings]):
         return ConvolutionalStack(sizes.features, widths, settings.activation, activate_last=True)
 
     def objective(self, settings: GraceSettings) -> Objective:
-        return AllPairs(settings.temperature, settings.projector)
+        return AllPairs(settings.temperature, settings.projector, settings.precision)
 
     def embed_view(self, view: View) -> Tensor:
         """Embed a view, clean or perturbed, without the projector."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from ..contracts import Objective
 from ..errors import SignnapError, unknown_name
+from ..gpu import PRECISIONS
 from .all_pairs import AllPairs
 from .bank import MemoryBank, draw_negatives
 from .contrast import contrast
 from .decorrelation import CCA, BarlowTwins
 from .infonce import InfoNCE
 from .nce import NCE
-
-#: How coarse the products of embeddings with bank rows may be on a GPU; elsewhere they are float32.
-PRECISIONS = ("float32", "tf32", "bf16")
 
 OBJECTIVES: dict[str, type[NCE] | type[InfoNCE]] = {"nce": NCE, "infonce": InfoNCE}
 

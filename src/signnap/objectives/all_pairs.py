@@ -7,7 +7,8 @@ its positive is the same node in the other view, and both directions are one sym
     ∂L/∂w_a = 1/(2Nτ) ( Σ_{b≠a} exp(S_ab)·(1/D_a + 1/D_b)·w_b − 2·w_a' )
 
 S is visited tile by tile, and only on and above its diagonal: once for D, once more for the gradient. These two visits
-take 8·N²·d multiplications; a single one, row by row, would have to see all of S and take 12·N²·d.
+take 8·N²·d multiplications; a single one, row by row, would have to see all of S and take 12·N²·d. On a GPU, kernels
+visit all of S twice (``gpu/all_pairs.py``): more products, but no tile ever leaves the registers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from torch.nn.functional import normalize
 
 from .. import rng
 from ..contracts import Objective, Terms
-from ..errors import SignnapError
+from ..errors import SignnapError, unknown_name
+from ..gpu import MAX_DIM, PRECISIONS, usable
 
 #: Rows and columns of a tile of scores: small enough for a core's cache, or large enough to keep a GPU busy.
 _CPU_SIDE, _GPU_SIDE = 512, 8192
@@ -38,16 +40,19 @@ class AllPairs(Objective):
 
     Scores are cosines over the temperature. With a ``projector`` of some width they are those of
     Linear–ELU–Linear of the embeddings; it is trained along, saved with the state, and not part of the encoder.
-    ``first`` and ``second`` of the terms are for the log: gradients flow from ``total`` alone.
+    ``first`` and ``second`` of the terms are for the log: gradients flow from ``total`` alone. A ``precision`` of
+    "tf32" or "bf16" allows a GPU coarser products.
     """
 
-    def __init__(self, temperature: float = 0.5, projector: int | None = None) -> None:
+    def __init__(self, temperature: float = 0.5, projector: int | None = None, precision: str = "float32") -> None:
         super().__init__()
         if temperature <= 0:
             raise SignnapError(f"the temperature is {temperature}: expected a positive number")
         if projector is not None and projector < 1:
             raise SignnapError(f"the width of the projector is {projector}: expected at least 1, or None for none")
-        self.temperature = temperature
+        if precision not in PRECISIONS:
+            raise unknown_name("precision", precision, PRECISIONS)
+        self.temperature, self.precision = temperature, precision
         self.width = projector
         self.projector: nn.Sequential | None = None
         self.num_nodes: int | None = None
@@ -68,7 +73,7 @@ class AllPairs(Objective):
         both = torch.cat([z1, z2])
         if self.projector is not None:
             both = self.projector(both)
-        total, first, second = _AllPairs.apply(normalize(both, dim=1), self.temperature)
+        total, first, second = _AllPairs.apply(normalize(both, dim=1).contiguous(), self.temperature, self.precision)
         # Candidates of the own view only raise the loss above that of InfoNCE with the N of the other view, whose
         # bound is log N − loss.
         return Terms(total, first, second, math.log(len(z1)) - total.detach())
@@ -103,12 +108,12 @@ def tiles(w: Tensor, temperature: float) -> Iterator[Tile]:
 
 class _AllPairs(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, w: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(ctx: Any, w: Tensor, temperature: float, precision: str) -> tuple[Tensor, Tensor, Tensor]:
         u, v = w.chunk(2)
-        log_sums = _log_sums(w, temperature)
+        log_sums = _log_sums(w, temperature, precision)
         losses = log_sums.view(2, -1).mean(dim=1) - torch.linalg.vecdot(u, v).mean() / temperature
         if ctx.needs_input_grad[0]:
-            pull = _pull(w, temperature, log_sums).sub_(torch.cat([v, u]), alpha=2)
+            pull = _pull(w, temperature, log_sums, precision).sub_(torch.cat([v, u]), alpha=2)
             ctx.save_for_backward(pull.div_(temperature * len(w)))
         first, second = losses
         ctx.mark_non_differentiable(first, second)
@@ -116,13 +121,22 @@ class _AllPairs(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         (grad,) = ctx.saved_tensors
-        return grad * grads[0], None
+        return grad * grads[0], None, None
 
 
-def _log_sums(w: Tensor, temperature: float) -> Tensor:
+def _has_kernels(w: Tensor) -> bool:
+    """Whether ``gpu/all_pairs.py`` takes these rows."""
+    return usable(w) and w.shape[1] <= MAX_DIM
+
+
+def _log_sums(w: Tensor, temperature: float, precision: str) -> Tensor:
     """log D of every row. A tile adds to its rows and, standing also for its mirror image, to its columns."""
+    if _has_kernels(w):
+        from ..gpu.all_pairs import log_sums
+
+        return log_sums(w, temperature, precision)
     found = w.new_full((len(w),), -math.inf)
     for rows, columns, scores, _ in tiles(w, temperature):
         if 1 / temperature < _EXP_IS_SAFE:
@@ -136,8 +150,12 @@ def _log_sums(w: Tensor, temperature: float) -> Tensor:
     return found
 
 
-def _pull(w: Tensor, temperature: float, log_sums: Tensor) -> Tensor:
+def _pull(w: Tensor, temperature: float, log_sums: Tensor, precision: str) -> Tensor:
     """Σ_b exp(S_ab)·(1/D_a + 1/D_b)·w_b for every row a."""
+    if _has_kernels(w):
+        from ..gpu.all_pairs import pull as by_kernel
+
+        return by_kernel(w, temperature, log_sums, precision)
     pull, shares = torch.zeros_like(w), log_sums.neg().exp_()
     for rows, columns, scores, spare in tiles(w, temperature):
         if 1 / temperature < _EXP_IS_SAFE:

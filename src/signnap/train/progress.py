@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Report(Protocol):
-    """Called after every iteration with how far we are and, when there is something new, a few words."""
+    """Called after every iteration (or cell) with how far we are and, when there is something new, a few words."""
 
     def __call__(self, iteration: int, words: str = "") -> None: ...
 
@@ -20,15 +20,14 @@ def silent(iteration: int, words: str = "") -> None:
 
 
 @contextmanager
-def progress(total: int) -> Iterator[Report]:
+def progress(total: int, what: str = "iteration") -> Iterator[Report]:
     """Report on stderr: a rich bar if that is a terminal, else a line about every ten seconds."""
     if not sys.stderr.isatty():
-        yield _Lines(total)
+        yield _Lines(total, what)
         return
     from rich.console import Console
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeElapsedColumn,
@@ -38,7 +37,7 @@ def progress(total: int) -> Iterator[Report]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn(f"{what} {{task.completed}}/{{task.total}}"),
         TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
@@ -49,11 +48,16 @@ def progress(total: int) -> Iterator[Report]:
         pace = _Pace()
 
         def report(iteration: int, words: str = "") -> None:
-            bar.update(task, completed=iteration, rate=f"{pace(iteration):.1f} it/s")
+            bar.update(task, completed=iteration, rate=_speed(pace(iteration), what))
             if words:
                 bar.update(task, words=words)
 
         yield report
+
+
+def _speed(rate: float, what: str) -> str:
+    """Iterations are many in a second, other things few in a minute."""
+    return f"{rate:.1f} it/s" if what == "iteration" else f"{60 * rate:.1f} {what}s/min"
 
 
 class _Pace:
@@ -69,8 +73,8 @@ class _Pace:
 
 
 class _Lines:
-    def __init__(self, total: int, every: float = 10.0) -> None:
-        self.total, self.every = total, every
+    def __init__(self, total: int, what: str, every: float = 10.0) -> None:
+        self.total, self.what, self.every = total, what, every
         self.pace, self.last, self.words = _Pace(), time.perf_counter(), ""
 
     def __call__(self, iteration: int, words: str = "") -> None:
@@ -79,5 +83,5 @@ class _Lines:
         if now - self.last < self.every and iteration < self.total:
             return
         self.last = now
-        speed = f"{rate:.1f} it/s  {(self.total - iteration) / rate:.0f} s left  " if rate else ""
-        print(f"iteration {iteration}/{self.total}  {speed}{self.words}", file=sys.stderr)
+        speed = f"{_speed(rate, self.what)}  {(self.total - iteration) / rate:.0f} s left  " if rate else ""
+        print(f"{self.what} {iteration}/{self.total}  {speed}{self.words}", file=sys.stderr)

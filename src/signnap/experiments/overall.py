@@ -1,0 +1,78 @@
+"""The paper's main table: every method on six graphs, by its protocol and by an honest one, beside its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from ..evaluate import Summary, summarize
+from ..methods.registry import method_class
+from .cells import Cell, Results
+from .paper import GRAPHS, ROWS, cell, reported
+
+ABOUT = """
+Test accuracy in % on the paper's splits. *Honest*: mean and standard deviation over {seeds} encoder seeds, each read by
+several probes (networks with labels are their own classifiers). *One encoder*: the first of these seeds alone, with the
+deviation over its probes, which is what the paper reports. *Rank* is the mean place among methods without labels over
+the graphs where all of them have a result. The best of those in a column is **bold**, the second _slanted_.
+"""
+
+
+def recipe(seeds: int = 5) -> list[Cell]:
+    """All cells, graph by graph."""
+    return [cell(name, graph, seeds) for graph in GRAPHS for name in ROWS]
+
+
+def table(results: Results, seeds: int = 5) -> str:
+    """Both protocols and the paper's numbers in Markdown."""
+    rows = {(name, graph): results.find(cell(name, graph, seeds)) for name in ROWS for graph in GRAPHS}
+    honest = {key: summarize([fmean(probes) for probes in row["test"]]) for key, row in rows.items() if _is_done(row)}
+    single = {key: summarize(row["test"][0]) for key, row in rows.items() if _is_done(row)}
+    failed = {key for key, row in rows.items() if row is not None and "error" in row}
+    marks = marked(honest)
+    ranks = average_ranks(honest)
+    lines = [["method", *GRAPHS, "rank"], ["---"] * (len(GRAPHS) + 2)]
+    for name in ROWS:
+        shown = lambda found, key: "failed" if key in failed else str(found.get(key, "–"))
+        first = [marks.get((name, graph), "{}").format(shown(honest, (name, graph))) for graph in GRAPHS]
+        lines.append([f"{name}: honest", *first, f"{ranks[name]:.2f}" if name in ranks else "–"])
+        lines.append(["one encoder", *(shown(single, (name, graph)) for graph in GRAPHS), ""])
+        lines.append(["the paper", *(_reported(name, graph) for graph in GRAPHS), _reported_rank(name)])
+    return ABOUT.format(seeds=seeds).strip() + "\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def unlabelled(names: Sequence[str] = tuple(ROWS)) -> list[str]:
+    """The rows that are ranked: methods that see no label."""
+    return [name for name in names if not method_class(ROWS[name][0]).uses_labels]
+
+
+def average_ranks(found: dict[tuple[str, str], Summary]) -> dict[str, float]:
+    """The mean place of every unlabelled method that has a result on every graph, ties sharing the better place."""
+    complete = [name for name in unlabelled() if all((name, graph) in found for graph in GRAPHS)]
+    place = lambda name, graph: 1 + sum(found[other, graph].mean > found[name, graph].mean for other in complete)
+    return {name: fmean(place(name, graph) for graph in GRAPHS) for name in complete}
+
+
+def marked(found: dict[tuple[str, str], Summary]) -> dict[tuple[str, str], str]:
+    """How to write the best and the second of each column among unlabelled methods."""
+    marks = {}
+    for graph in GRAPHS:
+        present = [name for name in unlabelled() if (name, graph) in found]
+        leaders = sorted(present, key=lambda name: -found[name, graph].mean)[:2]
+        marks |= {(name, graph): mark for name, mark in zip(leaders, ("**{}**", "_{}_"), strict=False)}
+    return marks
+
+
+def _is_done(row: dict[str, Any] | None) -> bool:
+    return row is not None and "error" not in row
+
+
+def _reported(name: str, graph: str) -> str:
+    found = reported()["overall"].get(name, {}).get(graph)
+    return "–" if found is None else "{:.2f} ± {:.2f}".format(*found)
+
+
+def _reported_rank(name: str) -> str:
+    rank = reported()["average_rank"].get(name)
+    return "–" if rank is None else f"{rank:.2f}"

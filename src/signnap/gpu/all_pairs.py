@@ -1,0 +1,155 @@
+"""The loss of all pairs and its gradient without the pairs in memory: ``objectives/all_pairs.py`` as two kernels.
+
+A program keeps a block of rows of w, walks over all of w tile by tile, and writes what belongs to its own rows only: no
+atomics, so every launch gives the same numbers. The first kernel finds log D; the second, which needs D of every
+column, the pull.
+
+Products are of 16-bit halves (see ``halves``), as those of ``contrast`` with shared negatives are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .contrast import PRODUCTS, Launch, _accumulate, _add_rows, _cells, _rows, _scores
+from .halves import SCALE, halves
+
+#: Launches by the width of an embedding, rounded up to a power of two: of the sums …
+SUMS = {
+    16: Launch(64, 64, 4, 2),
+    32: Launch(64, 64, 4, 2),
+    64: Launch(64, 64, 4, 2),
+    128: Launch(64, 64, 4, 2),
+    256: Launch(64, 32, 4, 2),
+}
+
+#: … and of the pull, which a program keeps in registers besides the scores of a tile.
+PULL = {
+    16: Launch(64, 64, 4, 2),
+    32: Launch(64, 64, 4, 2),
+    64: Launch(64, 64, 4, 2),
+    128: Launch(64, 64, 4, 2),
+    256: Launch(64, 32, 4, 2),
+}
+
+#: Columns, by kind of product, after which a pull is added to memory and begun anew; tiles divide it. Tensor cores
+#: round each of their sums towards zero, and one sum over a whole graph would lose more digits than the products do.
+SECTIONS = {"split": 1024, "single": 8192}
+
+#: Pairs weigh at most 2, and most about 1/N. So many times that, their lower halves are not too small for a float16.
+BOOST = tl.constexpr(64.0)
+
+#: Below this 1/τ, exp(score) and 1/D are float32 numbers whose product is a weight, which saves an exponential.
+_EXP_IS_SAFE = 60.0
+
+
+def log_sums(w: Tensor, temperature: float, precision: str = "float32") -> Tensor:
+    """log D of every row, D_a = Σ_{b≠a} exp(w_a·w_b/τ), of two rows or more, none longer than one."""
+    found = w.new_empty(len(w))
+    grid, given, options = _launch(SUMS, w, temperature, precision)
+    _log_sums[grid](found, *given, **options)
+    return found
+
+
+def pull(w: Tensor, temperature: float, log_sums: Tensor, precision: str = "float32") -> Tensor:
+    """Σ_{b≠a} exp(w_a·w_b/τ)·(1/D_a + 1/D_b)·w_b for every row a."""
+    found = w.new_zeros(w.shape)
+    grid, given, options = _launch(PULL, w, temperature, precision)
+    section, safe = SECTIONS[PRODUCTS[precision][0]], 1 / temperature < _EXP_IS_SAFE
+    levels = log_sums - math.log(BOOST.value)
+    _pull[grid](found, levels.neg_().exp_() if safe else levels, *given, section, safe, **options)
+    return found
+
+
+def _launch(
+    table: dict[int, Launch], w: Tensor, temperature: float, precision: str
+) -> tuple[tuple[int], tuple[Any, ...], dict[str, int]]:
+    """The grid, the arguments and the options that both kernels have in common."""
+    count, dim = w.shape
+    padded = max(16, triton.next_power_of_2(dim))
+    tile, (product, kind) = table[padded], PRODUCTS[precision]
+    sizes = (count, 1 / temperature, dim, padded, tile.anchors, tile.negatives, product)
+    options = {"num_warps": tile.warps, "num_stages": tile.stages}
+    return (triton.cdiv(count, tile.anchors),), (*halves(w, kind, product == "split"), *sizes), options
+
+
+@triton.jit
+def _log_sums(
+    log_sums: tl.tensor, w: tl.tensor, w_lower: tl.tensor | None, count: tl.tensor, sharpness: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, PRODUCT: tl.constexpr,
+) -> None:  # fmt: skip
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    upper, lower = _both_halves(w, w_lower, rows, count, DIM, PADDED, PRODUCT)
+    peak = tl.full([ROWS], float("-inf"), tl.float32)
+    total = tl.zeros([ROWS], tl.float32)
+    for start in range(0, count, COLUMNS):
+        columns = start + tl.arange(0, COLUMNS)
+        tile, rests = _both_halves(w, w_lower, columns, count, DIM, PADDED, PRODUCT)
+        scores = _others(_scores(upper, lower, tile, rests, PRODUCT), rows, columns, count, sharpness)
+        # The first tile has two columns or more, so that no peak stays at −∞.
+        _raised, peak, total, _fade = _accumulate(scores, peak, total, 1)
+    tl.store(log_sums + rows, peak + tl.log(total), mask=rows < count)
+
+
+@triton.jit
+def _pull(
+    pull: tl.tensor, levels: tl.tensor, w: tl.tensor, w_lower: tl.tensor | None,
+    count: tl.tensor, sharpness: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, PRODUCT: tl.constexpr,
+    SECTION: tl.constexpr, SAFE: tl.constexpr,
+) -> None:  # fmt: skip
+    """``levels`` are log(D/BOOST) or, if exponentials are safe, BOOST/D."""
+    tl.static_assert(SECTION % COLUMNS == 0, "no tile may reach into the next section")
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    upper, lower = _both_halves(w, w_lower, rows, count, DIM, PADDED, PRODUCT)
+    row_levels = tl.load(levels + rows, mask=rows < count, other=0.0)
+    block = pull + tl.program_id(0).to(tl.int64) * (ROWS * DIM)
+    at, inside = _cells(block, tl.arange(0, ROWS), DIM, rows < count, DIM, PADDED, 1)
+    for section in range(0, count, SECTION):
+        part = tl.zeros([ROWS, PADDED], tl.float32)
+        for start in range(section, tl.minimum(section + SECTION, count), COLUMNS):
+            columns = start + tl.arange(0, COLUMNS)
+            tile, rests = _both_halves(w, w_lower, columns, count, DIM, PADDED, PRODUCT)
+            column_levels = tl.load(levels + columns, mask=columns < count, other=0.0)
+            scores = _others(_scores(upper, lower, tile, rests, PRODUCT), rows, columns, count, sharpness)
+            part = _add_rows(part, _weights(scores, row_levels, column_levels, SAFE), tile, rests, PRODUCT)
+        tl.store(at, tl.load(at, mask=inside, other=0.0) + part / (BOOST * SCALE * SCALE), mask=inside)
+        tl.debug_barrier()  # another thread may read this next
+
+
+@triton.jit
+def _both_halves(
+    w: tl.tensor, w_lower: tl.tensor | None, index: tl.tensor, count: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr, PRODUCT: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """Rows of w as factors; single products have no use for the second."""
+    upper = _rows(w, index.to(tl.int64), DIM, index < count, DIM, PADDED, 1)
+    lower = upper if PRODUCT != "split" else _rows(w_lower, index.to(tl.int64), DIM, index < count, DIM, PADDED, 1)
+    return upper, lower
+
+
+@triton.jit
+def _others(
+    products: tl.tensor, rows: tl.tensor, columns: tl.tensor, count: tl.tensor, sharpness: tl.tensor
+) -> tl.tensor:
+    """Scores from scaled products; −∞ where a row meets itself, or a column that there is not.
+
+    Rows that there are not have scores of zero, and may have infinite weights: they are not written.
+    """
+    other = (rows[:, None] != columns[None, :]) & (columns < count)[None, :]
+    return tl.where(other, products * (sharpness / (SCALE * SCALE)), float("-inf"))
+
+
+@triton.jit
+def _weights(scores: tl.tensor, row_levels: tl.tensor, column_levels: tl.tensor, SAFE: tl.constexpr) -> tl.tensor:
+    """What pairs weigh: exp(score)·(1/D_row + 1/D_column), times BOOST."""
+    if SAFE:
+        weights = tl.exp(scores) * (row_levels[:, None] + column_levels[None, :])
+    else:
+        weights = tl.exp(scores - row_levels[:, None]) + tl.exp(scores - column_levels[None, :])
+    return weights

@@ -1,0 +1,116 @@
+"""Cells are values that survive JSON, and the file of their results is whole or refused in one sentence."""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signnap.errors import SignnapError
+from signnap.experiments.cells import Cell, Results
+
+RAW, DGI = Cell("raw", "synthetic"), Cell("dgi", "synthetic", {"dim": 8, "iterations": 3}, split="per-class:5:5")
+KNOWN = {"test": [[50.0]], "val": [[60.0]]}
+NAMES = st.text(max_size=5)
+VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | NAMES
+
+
+@given(st.dictionaries(NAMES, VALUES, max_size=4), st.booleans(), NAMES, st.integers(1, 9))
+def test_equal_cells_have_equal_keys_and_survive_json(settings, redrawn, split, seeds):
+    cell = Cell("dgi", "cora", settings, split=split, redrawn=redrawn, encoder_seeds=seeds)
+    backwards = replace(cell, settings=dict(reversed(settings.items())))
+    again = Cell(**json.loads(json.dumps(asdict(cell))))
+    assert again == cell == backwards
+    assert again.key == cell.key == backwards.key
+    assert "\n" not in cell.key
+
+
+CHANGES = {
+    "method": "raw", "graph": "cora", "settings": {"dim": 9, "iterations": 3}, "split": "paper", "redrawn": True,
+    "probe": "logistic", "dropped": True, "encoder_seeds": 1, "probe_seeds": 1,
+}  # fmt: skip
+
+
+def test_every_field_tells_cells_apart():
+    assert CHANGES.keys() == asdict(DGI).keys()
+    keys = {replace(DGI, **{name: value}).key for name, value in CHANGES.items()}
+    assert len(keys | {DGI.key}) == len(CHANGES) + 1
+
+
+def test_a_cell_in_words():
+    assert (str(RAW), str(DGI)) == ("raw on synthetic", "dgi dim=8 iterations=3 on synthetic")
+
+
+# -- the file --------------------------------------------------------------------------------------------------------
+
+
+def test_rows_come_back(tmp_path):
+    path = tmp_path / "not there yet" / "rows.jsonl"
+    results = Results(path)
+    assert results.find(RAW) is None and not path.parent.exists()
+    odd = replace(RAW, graph="Kühe\u2028\x85\ud800.csv", settings={"a": 1, "b": 2})  # line ends, half a character
+    results.add(RAW, KNOWN)
+    results.add(odd, KNOWN | {"error": "ValueError: 牛"})
+    results.add(DGI, KNOWN)
+    read = Results(path)
+    assert read.find(RAW) == {"cell": asdict(RAW), **KNOWN}
+    assert read.find(replace(odd, settings={"b": 2, "a": 1}))["error"] == "ValueError: 牛"
+    assert read.find(replace(RAW, probe="logistic")) is None
+    lines = path.read_bytes().split(b"\n")
+    assert [json.loads(line)["cell"]["method"] for line in lines[:-1]] == ["raw", "raw", "dgi"] and lines[-1] == b""
+
+
+def test_what_is_missing(tmp_path):
+    results, other = Results(tmp_path / "rows.jsonl"), replace(RAW, graph="cora")
+    assert results.missing([RAW, DGI, other]) == [RAW, DGI, other]
+    results.add(RAW, KNOWN)
+    results.add(other, {"error": "MemoryError: "})
+    for known in (results, Results(results.path)):
+        assert known.missing([RAW, DGI, other]) == [DGI, other]  # a failure is tried again
+        assert known.missing([DGI, RAW, replace(DGI)]) == [DGI]  # and nothing twice
+    results.add(other, KNOWN)
+    assert "error" not in results.find(other) and results.missing([RAW, other]) == []
+    assert results.path.read_text().count("\n") == 2
+
+
+WHOLE = json.dumps({"cell": asdict(RAW), **KNOWN}).encode()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [b"", b"{", b"\xff\xfe\xfd", b"[]", b"3", b'"row"', b"{}", b'{"cell": 3}', b'{"cell": {"method": "raw"}}',
+     b'{"cell": {"method": "raw", "graph": "cora", "colour": "red"}}', WHOLE[:-9]],
+)  # fmt: skip
+def test_a_broken_line_is_one_sentence(broken, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(WHOLE + b"\n" + broken + b"\n" + WHOLE + b"\n")
+    with pytest.raises(SignnapError) as error:
+        Results(path)
+    assert str(error.value) == f"{path}, line 2 is not a result of this program"
+
+
+def test_what_cannot_be_read_or_written(tmp_path):
+    with pytest.raises(SignnapError, match=r"cannot read .*: Is a directory"):
+        Results(tmp_path)
+    (tmp_path / "file").touch()
+    blocked = Results(tmp_path / "file" / "rows.jsonl")
+    with pytest.raises(SignnapError, match=r"cannot write .*rows\.jsonl: .*nothing was left half-written"):
+        blocked.add(RAW, KNOWN)
+
+
+def test_a_killed_writer_leaves_the_old_file(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    Results(path).add(RAW, KNOWN)
+    before = path.read_bytes()
+    program = f"""
+import os, signal
+from signnap.experiments.cells import Cell, Results
+os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # all is written, nothing is in its place
+Results({str(path)!r}).add(Cell("dgi", "cora"), {{"test": [[1.0]] * 1000}})
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
+    assert path.read_bytes() == before
+    assert Results(path).missing([RAW, Cell("dgi", "cora")]) == [Cell("dgi", "cora")]
