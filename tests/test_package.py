@@ -13,6 +13,7 @@ def test_installed_files():
     package = resources.files("signnap")
     assert (package / "py.typed").is_file()
     assert (package / "methods" / "presets" / "paper.toml").is_file()
+    assert (package / "experiments" / "paper.json").is_file()
 
 
 def test_every_non_python_file_of_the_package_is_known():
@@ -21,7 +22,8 @@ def test_every_non_python_file_of_the_package_is_known():
     others = {
         p.relative_to(package).as_posix() for p in package.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")
     }
-    assert others == {"py.typed", "methods/presets/paper.toml"}
+    data = {"methods/presets/paper.toml", "experiments/paper.json", "experiments/reported.toml"}
+    assert others == {"py.typed", *data}
 
 
 def test_one_version_everywhere():

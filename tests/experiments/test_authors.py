@@ -14,7 +14,7 @@ from signnap.methods.settings import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = authors.figures()
-NEEDED, ALLOWED = {"method", "graph", "settings", "split", "probe", "mean", "own", "source"}, {"std"}
+NEEDED, ALLOWED = {"method", "graph", "settings", "split", "probes", "mean", "own", "source"}, {"std"}
 
 
 def named(figure):
@@ -31,7 +31,7 @@ def test_every_figure_can_be_run(figure, labelled):
     assert NEEDED <= figure.keys() <= NEEDED | ALLOWED
     assert 0 < figure["mean"] < 100 and 0 < figure.get("std", 1) < 10
     assert figure["source"] and not re.search(r"[|\n]", figure["source"])  # it stands in a table
-    cell, method = authors.cell(figure), method_class(figure["method"])
+    cell, method = authors.cell(figure, figure["probes"][0]), method_class(figure["method"])
     assert cell.graph in DATASETS
     settings = resolve({**cell.settings, "method": cell.method}, dataset=cell.graph)
     method(**cell.settings)
@@ -43,7 +43,7 @@ def test_every_figure_can_be_run(figure, labelled):
     # Whoever learns labels learns those of this split; the others see the whole graph.
     assert settings.split == (cell.split if method.uses_labels else "none")
     assert cell.redrawn == (cell.split.startswith("random:") and not method.uses_labels)
-    assert (cell.encoder_seeds, authors.cell(figure, 7).encoder_seeds) == (3, 7)
+    assert (cell.encoder_seeds, authors.cell(figure, figure["probes"][0], 7).encoder_seeds) == (3, 7)
 
 
 def test_no_figure_stands_there_twice():
@@ -68,7 +68,13 @@ def test_verdicts(ours, std, word):
 
 
 def figure(graph, mean, own, **more):
-    common = {"method": "dgi", "settings": {"layers": 1}, "split": "public", "probe": "logistic", "source": "a paper"}
+    common = {
+        "method": "dgi",
+        "settings": {"layers": 1},
+        "split": "public",
+        "probes": ["logistic"],
+        "source": "a paper",
+    }
     return {**common, "graph": graph, "mean": mean, "own": own, **more}
 
 
@@ -97,13 +103,16 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(authors, "figures", lambda: FEW)
     results = Results(tmp_path / "authors.jsonl")
     for number, test in {0: [[79.0, 81.0], [81.0, 83.0]], 2: [[65.0]], 3: [[80.0], [82.0]], 6: [[80.0]]}.items():
-        results.add(authors.cell(FEW[number], 2), {"test": test, "val": [[1.0]], "device": "Fast One", "seconds": 4.4})
-    results.add(authors.cell(FEW[4], 2), {"error": "MemoryError: "})
+        results.add(
+            authors.cell(FEW[number], "logistic", 2),
+            {"test": test, "val": [[1.0]], "device": "Fast One", "seconds": 4.4},
+        )
+    results.add(authors.cell(FEW[4], "logistic", 2), {"error": "MemoryError: "})
     return results
 
 
 def test_every_cell_is_run_once(few):
-    cells = [authors.cell(figure, 2) for figure in FEW]
+    cells = [authors.cell(figure, "logistic", 2) for figure in FEW]
     assert cells[0] == cells[1]  # what the authors found, and what others did
     assert authors.recipe(2) == cells[1:]
 
@@ -114,7 +123,7 @@ def test_the_table(few):
     assert [row["graph"] for row in rows] == [each["graph"] for each in FEW]
     first = rows[0]  # the mean of each encoder's probes, then over encoders
     assert (first["method"], first["split"], first["probe"]) == ("dgi, layers 1", "public", "logistic")
-    assert (first["ours"], first["reported"], first["device, seconds"]) == ("81.0 ± 1.4", "80.0 ± 0.5", "Fast One, 4")
+    assert (first["ours"], first["reported"], first["device, s"]) == ("81.0 ± 1.4", "80.0 ± 0.5", "Fast One, 4")
     assert [float(row["difference"]) for row in rows[:4]] == [1.0, 11.0, 5.0, -4.0]
     assert (rows[4]["ours"], rows[5]["ours"]) == ("–", "–")
     assert [row["source"] for row in rows[:2]] == ["a paper", "not the authors': a paper"]

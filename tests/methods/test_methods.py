@@ -163,8 +163,8 @@ def test_the_table_of_methods():
 
 #: Enough to learn something on the embedded graph in a second or two; rates are higher than anybody's, for brevity.
 BRIEF = {"dim": 32, "hidden": 32, "projector": 32, "iterations": 60, "lr": 0.005}
-#: What each has to beat, by ten points: features as they are, or an encoder that has learned nothing. GCC reads structure
-#: alone, which in this graph says nothing about communities, and is not here.
+#: What each has to beat, by ten points: features as they are, or an untrained encoder. GCC is not here: it
+#: reads structure alone, which in this graph says nothing about communities.
 RAW = ["supervised", "dropedge", "arwmf", "dgi", "cmv", "gcc-attributed", "grace", "gca", "g-bt", "cca-ssg", "bgrl"]
 UNTRAINED = ["signnap", "deepwalk", "node2vec", "graphmae"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Any
 
 from ..evaluate import Summary, summarize
 from ..methods.registry import method_class
@@ -27,8 +26,9 @@ def recipe(seeds: int = 5) -> list[Cell]:
 def table(results: Results, seeds: int = 5) -> str:
     """Both protocols and the paper's numbers in Markdown."""
     rows = {(name, graph): results.find(cell(name, graph, seeds)) for name in ROWS for graph in GRAPHS}
-    honest = {key: summarize([fmean(probes) for probes in row["test"]]) for key, row in rows.items() if _is_done(row)}
-    single = {key: summarize(row["test"][0]) for key, row in rows.items() if _is_done(row)}
+    done = {key: row["test"] for key, row in rows.items() if row is not None and "error" not in row}
+    honest = {key: summarize([fmean(probes) for probes in runs]) for key, runs in done.items()}
+    single = {key: summarize(runs[0]) for key, runs in done.items()}
     failed = {key for key, row in rows.items() if row is not None and "error" in row}
     marks = marked(honest)
     ranks = average_ranks(honest)
@@ -56,16 +56,12 @@ def average_ranks(found: dict[tuple[str, str], Summary]) -> dict[str, float]:
 
 def marked(found: dict[tuple[str, str], Summary]) -> dict[tuple[str, str], str]:
     """How to write the best and the second of each column among unlabelled methods."""
-    marks = {}
+    marks: dict[tuple[str, str], str] = {}
     for graph in GRAPHS:
         present = [name for name in unlabelled() if (name, graph) in found]
         leaders = sorted(present, key=lambda name: -found[name, graph].mean)[:2]
         marks |= {(name, graph): mark for name, mark in zip(leaders, ("**{}**", "_{}_"), strict=False)}
     return marks
-
-
-def _is_done(row: dict[str, Any] | None) -> bool:
-    return row is not None and "error" not in row
 
 
 def _reported(name: str, graph: str) -> str:

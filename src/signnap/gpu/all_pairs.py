@@ -16,8 +16,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .contrast import PRODUCTS, Launch, _accumulate, _add_rows, _cells, _rows, _scores
 from .halves import SCALE, halves
+from .tiles import PRODUCTS, Launch, accumulate, add_rows, cells_of, load_rows, products_of
 
 #: Launches by the width of an embedding, rounded up to a power of two: of the sums …
 SUMS = {
@@ -37,8 +37,8 @@ PULL = {
     256: Launch(64, 32, 4, 2),
 }
 
-#: Columns, by kind of product, after which a pull is added to memory and begun anew; tiles divide it. Tensor cores
-#: round each of their sums towards zero, and one sum over a whole graph would lose more digits than the products do.
+#: Columns, by kind of product, after which a pull is added to memory and begun anew; tiles divide it. If tensor cores
+#: round their sums towards zero, one sum over a whole graph would lose more digits than the products do.
 SECTIONS = {"split": 1024, "single": 8192}
 
 #: Pairs weigh at most 2, and most about 1/N. So many times that, their lower halves are not too small for a float16.
@@ -90,9 +90,9 @@ def _log_sums(
     for start in range(0, count, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
         tile, rests = _both_halves(w, w_lower, columns, count, DIM, PADDED, PRODUCT)
-        scores = _others(_scores(upper, lower, tile, rests, PRODUCT), rows, columns, count, sharpness)
+        scores = _others(products_of(upper, lower, tile, rests, PRODUCT), rows, columns, count, sharpness)
         # The first tile has two columns or more, so that no peak stays at −∞.
-        _raised, peak, total, _fade = _accumulate(scores, peak, total, 1)
+        _raised, peak, total, _fade = accumulate(scores, peak, total, 1)
     tl.store(log_sums + rows, peak + tl.log(total), mask=rows < count)
 
 
@@ -109,15 +109,15 @@ def _pull(
     upper, lower = _both_halves(w, w_lower, rows, count, DIM, PADDED, PRODUCT)
     row_levels = tl.load(levels + rows, mask=rows < count, other=0.0)
     block = pull + tl.program_id(0).to(tl.int64) * (ROWS * DIM)
-    at, inside = _cells(block, tl.arange(0, ROWS), DIM, rows < count, DIM, PADDED, 1)
+    at, inside = cells_of(block, tl.arange(0, ROWS), DIM, rows < count, DIM, PADDED, 1)
     for section in range(0, count, SECTION):
         part = tl.zeros([ROWS, PADDED], tl.float32)
         for start in range(section, tl.minimum(section + SECTION, count), COLUMNS):
             columns = start + tl.arange(0, COLUMNS)
             tile, rests = _both_halves(w, w_lower, columns, count, DIM, PADDED, PRODUCT)
             column_levels = tl.load(levels + columns, mask=columns < count, other=0.0)
-            scores = _others(_scores(upper, lower, tile, rests, PRODUCT), rows, columns, count, sharpness)
-            part = _add_rows(part, _weights(scores, row_levels, column_levels, SAFE), tile, rests, PRODUCT)
+            scores = _others(products_of(upper, lower, tile, rests, PRODUCT), rows, columns, count, sharpness)
+            part = add_rows(part, _weights(scores, row_levels, column_levels, SAFE), tile, rests, PRODUCT)
         tl.store(at, tl.load(at, mask=inside, other=0.0) + part / (BOOST * SCALE * SCALE), mask=inside)
         tl.debug_barrier()  # another thread may read this next
 
@@ -128,8 +128,8 @@ def _both_halves(
     DIM: tl.constexpr, PADDED: tl.constexpr, PRODUCT: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
     """Rows of w as factors; single products have no use for the second."""
-    upper = _rows(w, index.to(tl.int64), DIM, index < count, DIM, PADDED, 1)
-    lower = upper if PRODUCT != "split" else _rows(w_lower, index.to(tl.int64), DIM, index < count, DIM, PADDED, 1)
+    upper = load_rows(w, index.to(tl.int64), DIM, index < count, DIM, PADDED, 1)
+    lower = upper if PRODUCT != "split" else load_rows(w_lower, index.to(tl.int64), DIM, index < count, DIM, PADDED, 1)
     return upper, lower
 
 

@@ -9,24 +9,13 @@ Products with shared negatives are of 16-bit halves (see ``halves``); the bank i
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from .halves import SCALE, halves, split
-
-
-class Launch(NamedTuple):
-    """Anchors and negatives in one tile, and the warps and pipeline stages that work on it."""
-
-    anchors: int
-    negatives: int  # at most 64: see _judge
-    warps: int
-    stages: int
-
+from .tiles import PRODUCTS, Launch, accumulate, across, add_rows, cells_of, load_rows, products_of
 
 #: Launches by the width of an embedding, rounded up to a power of two: anchors that share their negatives …
 SHARED = {
@@ -45,9 +34,6 @@ OWN = {
     128: Launch(1, 16, 1, 2),
     256: Launch(1, 8, 1, 2),
 }
-
-#: How each precision multiplies. A float16 has as many bits of mantissa as a tf32 number, and takes half the space.
-PRODUCTS = {"float32": ("split", torch.float16), "tf32": ("single", torch.float16), "bf16": ("single", torch.bfloat16)}
 
 
 def contrast(
@@ -103,8 +89,8 @@ def _contrast(
     axis: tl.constexpr = 0 if PRODUCT == "rowwise" else 1
     binary: tl.constexpr = shift is not None
     group, anchors, present = _block(count, share, ANCHORS, axis)
-    scaled = _rows(z, anchors, z_stride, present, DIM, PADDED, axis) * sharpness
-    partner = _rows(other, anchors, other_stride, present, DIM, PADDED, axis)
+    scaled = load_rows(z, anchors, z_stride, present, DIM, PADDED, axis) * sharpness
+    partner = load_rows(other, anchors, other_stride, present, DIM, PADDED, axis)
     positive = tl.sum(scaled * partner, axis)
     size, upper, lower = _factors(scaled, bank.dtype.element_ty, PRODUCT)
     peak, total, pull = positive, tl.exp(positive - positive), tl.zeros_like(scaled)
@@ -116,25 +102,25 @@ def _contrast(
         places = start + tl.arange(0, NEGATIVES)
         listed = places < num_negatives
         index = tl.load(negatives + (group * negatives_stride + places), mask=listed, other=0).to(tl.int64)
-        rows = _rows(bank, index, bank_stride, listed, DIM, PADDED, 1)
-        rests = rows if PRODUCT != "split" else _rows(bank_lower, index, bank_stride, listed, DIM, PADDED, 1)
+        rows = load_rows(bank, index, bank_stride, listed, DIM, PADDED, 1)
+        rests = rows if PRODUCT != "split" else load_rows(bank_lower, index, bank_stride, listed, DIM, PADDED, 1)
         # A score of −∞ adds nothing: no loss, no slope, no part in the sum.
-        scores = tl.where(listed, _scores(upper, lower, rows, rests, PRODUCT) * size, float("-inf"))
-        slopes, peak, total, fade = _accumulate(scores, peak, total, axis)
+        scores = tl.where(listed, products_of(upper, lower, rows, rests, PRODUCT) * size, float("-inf"))
+        slopes, peak, total, fade = accumulate(scores, peak, total, axis)
         if binary:
             slopes, losses = _judge(scores - level, axis)
             cost += losses
         else:
-            pull *= _across(fade, axis)
-        pull = _add_rows(pull, slopes, rows, rests, PRODUCT)
+            pull *= across(fade, axis)
+        pull = add_rows(pull, slopes, rows, rests, PRODUCT)
     pull = pull if PRODUCT == "rowwise" else pull / (SCALE * SCALE)
     information = peak - positive + tl.log(total)
     if not binary:
         cost, slope = information, tl.exp(-information) - 1
-        pull /= _across(total, axis)
+        pull /= across(total, axis)
     tl.store(loss + anchors, cost, mask=present)
     tl.store(info + anchors, information, mask=present)
-    slope = _across(slope, axis)
+    slope = across(slope, axis)
     _store_rows(z_grad, pull + slope * partner, anchors, present, DIM, PADDED, axis)
     if other_grad is not None:
         _store_rows(other_grad, slope * scaled / sharpness, anchors, present, DIM, PADDED, axis)
@@ -160,44 +146,13 @@ def _block(
 
 
 @triton.jit
-def _rows(
-    matrix: tl.tensor, index: tl.tensor, stride: tl.tensor, present: tl.tensor,
-    DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
-) -> tl.tensor:  # fmt: skip
-    """Rows of a matrix or, for axis 0, one row; what there is not is zero."""
-    at, inside = _cells(matrix, index, stride, present, DIM, PADDED, AXIS)
-    return tl.load(at, mask=inside, other=0.0)
-
-
-@triton.jit
 def _store_rows(
     matrix: tl.tensor, rows: tl.tensor, index: tl.tensor, present: tl.tensor,
     DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
 ) -> None:  # fmt: skip
     """Write such rows, one after another."""
-    at, inside = _cells(matrix, index, DIM, present, DIM, PADDED, AXIS)
+    at, inside = cells_of(matrix, index, DIM, present, DIM, PADDED, AXIS)
     tl.store(at, rows, mask=inside)
-
-
-@triton.jit
-def _cells(
-    matrix: tl.tensor, index: tl.tensor, stride: tl.tensor, present: tl.tensor,
-    DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
-) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """Where such rows lie, and which of their cells there are."""
-    columns = tl.arange(0, PADDED)
-    inside = columns < DIM
-    if AXIS == 1:
-        inside = present[:, None] & inside[None, :]
-    return matrix + (_across(index, AXIS) * stride + columns), inside
-
-
-@triton.jit
-def _across(values: tl.tensor, AXIS: tl.constexpr) -> tl.tensor:
-    """Values, one per row, ready to meet all columns of theirs; a scalar is."""
-    if AXIS == 1:
-        values = values[:, None]
-    return values
 
 
 @triton.jit
@@ -215,46 +170,6 @@ def _factors(scaled: tl.tensor, KIND: tl.constexpr, PRODUCT: tl.constexpr) -> tu
         size = length / (SCALE * SCALE)
         upper, lower = split(scaled / length * SCALE, KIND)
     return size, upper, lower
-
-
-@triton.jit
-def _scores(upper: tl.tensor, lower: tl.tensor, rows: tl.tensor, rests: tl.tensor, PRODUCT: tl.constexpr) -> tl.tensor:
-    """Products of the anchors with the rows."""
-    if PRODUCT == "rowwise":
-        scores = tl.sum(upper[None, :] * rows, 1)
-    else:
-        scores = tl.dot(upper, tl.trans(rows))
-        if PRODUCT == "split":
-            scores = tl.dot(upper, tl.trans(rests), scores)
-            scores = tl.dot(lower, tl.trans(rows), scores)
-    return scores
-
-
-@triton.jit
-def _add_rows(
-    onto: tl.tensor, slopes: tl.tensor, rows: tl.tensor, rests: tl.tensor, PRODUCT: tl.constexpr
-) -> tl.tensor:
-    """Add every row times its slope; but for rowwise, both have been scaled."""
-    if PRODUCT == "rowwise":
-        onto += tl.sum(slopes[:, None] * rows, 0)
-    else:
-        upper, lower = split(slopes * SCALE, rows.dtype)
-        onto = tl.dot(upper, rows, onto)
-        if PRODUCT == "split":
-            onto = tl.dot(upper, rests, onto)
-            onto = tl.dot(lower, rows, onto)
-    return onto
-
-
-@triton.jit
-def _accumulate(
-    scores: tl.tensor, peak: tl.tensor, total: tl.tensor, AXIS: tl.constexpr
-) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """Go on with Σ exp(score) = total·exp(peak): exp(score − peak), both, and what earlier parts shrink by."""
-    higher = tl.maximum(peak, tl.max(scores, AXIS))
-    fade = tl.exp(peak - higher)
-    raised = tl.exp(scores - _across(higher, AXIS))
-    return raised, higher, total * fade + tl.sum(raised, AXIS), fade
 
 
 @triton.jit

@@ -1,0 +1,95 @@
+"""What kernels that score tiles of embeddings share: rows in, products, sums of exponentials, rows added up."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+from .halves import SCALE, split
+
+
+class Launch(NamedTuple):
+    """Anchors and negatives in one tile, and the warps and pipeline stages that work on it."""
+
+    anchors: int
+    negatives: int
+    warps: int
+    stages: int
+
+
+#: How each precision multiplies. A float16 has as many bits of mantissa as a tf32 number, and takes half the space.
+PRODUCTS = {"float32": ("split", torch.float16), "tf32": ("single", torch.float16), "bf16": ("single", torch.bfloat16)}
+
+
+@triton.jit
+def load_rows(
+    matrix: tl.tensor, index: tl.tensor, stride: tl.tensor, present: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """Rows of a matrix or, for axis 0, one row; what there is not is zero."""
+    at, inside = cells_of(matrix, index, stride, present, DIM, PADDED, AXIS)
+    return tl.load(at, mask=inside, other=0.0)
+
+
+@triton.jit
+def cells_of(
+    matrix: tl.tensor, index: tl.tensor, stride: tl.tensor, present: tl.tensor,
+    DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """Where such rows lie, and which of their cells there are."""
+    columns = tl.arange(0, PADDED)
+    inside = columns < DIM
+    if AXIS == 1:
+        inside = present[:, None] & inside[None, :]
+    return matrix + (across(index, AXIS) * stride + columns), inside
+
+
+@triton.jit
+def across(values: tl.tensor, AXIS: tl.constexpr) -> tl.tensor:
+    """Values, one per row, ready to meet all columns of theirs; a scalar is."""
+    if AXIS == 1:
+        values = values[:, None]
+    return values
+
+
+@triton.jit
+def products_of(
+    upper: tl.tensor, lower: tl.tensor, rows: tl.tensor, rests: tl.tensor, PRODUCT: tl.constexpr
+) -> tl.tensor:
+    """Products of the anchors with the rows."""
+    if PRODUCT == "rowwise":
+        scores = tl.sum(upper[None, :] * rows, 1)
+    else:
+        scores = tl.dot(upper, tl.trans(rows))
+        if PRODUCT == "split":
+            scores = tl.dot(upper, tl.trans(rests), scores)
+            scores = tl.dot(lower, tl.trans(rows), scores)
+    return scores
+
+
+@triton.jit
+def add_rows(onto: tl.tensor, slopes: tl.tensor, rows: tl.tensor, rests: tl.tensor, PRODUCT: tl.constexpr) -> tl.tensor:
+    """Add every row times its slope; but for rowwise, both have been scaled."""
+    if PRODUCT == "rowwise":
+        onto += tl.sum(slopes[:, None] * rows, 0)
+    else:
+        upper, lower = split(slopes * SCALE, rows.dtype)
+        onto = tl.dot(upper, rows, onto)
+        if PRODUCT == "split":
+            onto = tl.dot(upper, rests, onto)
+            onto = tl.dot(lower, rows, onto)
+    return onto
+
+
+@triton.jit
+def accumulate(
+    scores: tl.tensor, peak: tl.tensor, total: tl.tensor, AXIS: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """Go on with Σ exp(score) = total·exp(peak): exp(score − peak), both, and what earlier parts shrink by."""
+    higher = tl.maximum(peak, tl.max(scores, AXIS))
+    fade = tl.exp(peak - higher)
+    raised = tl.exp(scores - across(higher, AXIS))
+    return raised, higher, total * fade + tl.sum(raised, AXIS), fade

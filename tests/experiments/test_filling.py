@@ -1,0 +1,176 @@
+"""Filling a table: nothing is done twice, no failure costs more than its cell, and being stopped costs little."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Event
+
+import pytest
+from tiny_cells import expected, fill, numbers, tiny
+
+from signnap.errors import SignnapError
+from signnap.experiments import runner
+from signnap.experiments.cells import Results
+from signnap.methods.registry import method_class
+
+pytestmark = pytest.mark.usefixtures("loaded", "short_probes")
+
+
+def test_only_what_is_missing_is_done(results, trained, loaded):
+    cells = [tiny("raw"), tiny("dgi"), tiny("raw")]  # one of them twice
+    assert fill(cells[:1], results) == 0
+    before = results.find(cells[0])
+    assert fill(cells, results) == 0
+    assert trained == [("raw", "synthetic"), ("dgi", "synthetic")]
+    assert results.find(cells[0]) == before
+    loaded.clear()
+    assert fill(cells, Results(results.path)) == 0
+    assert len(trained) == 2 and loaded == []
+
+
+def test_graphs_keep_their_order_and_are_loaded_once(results, trained, loaded):
+    order = [("raw", "cora.npz"), ("dgi", "cora"), ("dgi", "cora.npz"), ("raw", "pubmed"), ("raw", "cora")]
+    assert fill([tiny(method, graph) for method, graph in order], results) == 0
+    assert loaded == ["cora.npz", "cora", "pubmed"]  # a file is not the data set of its name
+    assert trained == [("raw", "cora"), ("dgi", "cora"), ("dgi", "cora"), ("raw", "cora"), ("raw", "pubmed")]
+
+
+def test_one_failure_costs_one_cell(results, trained):
+    cells = [
+        tiny("dgi", settings={"dimm": 8}),
+        tiny("raw", "nowhere"),
+        tiny("raw", split="per-class:900:9"),
+        tiny("raw", probe="nonsense"),
+        replace(tiny("raw"), method="rwa"),
+        tiny("raw"),
+    ]
+    assert fill(cells, results) == 5
+    errors = [results.find(cell).get("error", "") for cell in cells]
+    patterns = [
+        "unknown parameter 'dimm'",
+        "there is no graph",
+        "too few for 900",
+        "unknown probe",
+        "unknown method",
+        "",
+    ]
+    for error, pattern in zip(errors, patterns, strict=True):
+        assert error.startswith("SignnapError: ") == bool(pattern) and pattern in error
+    assert all("date" in results.find(cell) and "test" not in results.find(cell) for cell in cells[:5])
+    assert numbers(results.find(cells[5])) == expected(cells[5])
+
+
+def test_failures_are_tried_again(results, monkeypatch, trained):
+    cells = [tiny("dgi"), tiny("raw")]
+    with monkeypatch.context() as broken:
+        broken.setattr(method_class("dgi"), "build_encoder", lambda *_: 1 / 0)
+        assert fill(cells, results) == 1
+    assert results.find(cells[0])["error"] == "ZeroDivisionError: division by zero"
+    assert fill(cells, results) == 0
+    assert trained == [("dgi", "synthetic"), ("raw", "synthetic"), ("dgi", "synthetic")]
+    assert numbers(results.find(cells[0])) == expected(cells[0])
+
+
+def test_a_limit_of_nothing_begins_nothing(results, loaded, monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", lambda: 5.0)  # a clock too coarse to move
+    reports = []
+    assert fill([tiny("raw"), tiny("dgi")], results, limit=0, report=lambda *told: reports.append(told)) == 2
+    assert loaded == reports == []
+
+
+def test_after_the_limit_no_cell_begins(results, trained, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    def report(done, words):
+        now[0] += 10.0
+
+    cells = [tiny("raw", name) for name in "abcd"]
+    assert fill(cells, results, limit=15, report=report) == 2
+    assert trained == [("raw", "a"), ("raw", "b")]
+    assert fill(cells, results, limit=15, report=report) == 0
+
+
+def test_reports_count_what_was_there_before(results):
+    cells, told = [tiny("raw", name) for name in "abc"], []
+    fill(cells[1:2], results)
+    fill(cells, results, report=lambda done, words: told.append((done, words)))
+    assert told == [(2, "raw on a"), (3, "raw on c")]
+
+
+# -- being stopped -----------------------------------------------------------------------------------------------------
+
+
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_keeps_what_is_written(results, trained):
+    cells = [tiny("raw", name) for name in "abc"]
+    with pytest.raises(KeyboardInterrupt):
+        fill(cells, results, report=lambda done, words: done == 2 and interrupt())
+    kept = Results(results.path)
+    assert kept.missing(cells) == cells[2:]
+    assert fill(cells, kept) == 0
+    assert trained == [("raw", "a"), ("raw", "b"), ("raw", "c")]
+
+
+def test_ctrl_c_in_training_is_no_result(results, monkeypatch):
+    monkeypatch.setattr(method_class("dgi"), "build_encoder", interrupt)
+    cells = [tiny("raw"), tiny("dgi")]
+    with pytest.raises(KeyboardInterrupt):
+        fill(cells, results)
+    assert Results(results.path).missing(cells) == cells[1:]
+    assert results.find(cells[1]) is None
+
+
+@pytest.fixture
+def at_work(monkeypatch):
+    """Judges that are threads of this process, and wait until they are told to go on; those that have begun."""
+    begun, go_on, judge = [], Event(), runner._judged_elsewhere
+
+    def wait(*arguments):
+        begun.append(1)
+        assert go_on.wait(10)
+        return judge(*arguments)
+
+    monkeypatch.setattr(runner, "_judged_elsewhere", wait)
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, context: ThreadPoolExecutor(jobs))
+    yield begun, go_on
+    go_on.set()
+
+
+def test_cells_train_while_others_are_judged(results, at_work):
+    cells, known = [tiny("raw", name) for name in "abc"], []
+
+    def report(done, words):
+        known.append(len(cells) - len(Results(results.path).missing(cells)))
+        if done == 3:
+            at_work[1].set()
+
+    assert fill(cells, results, jobs=2, report=report) == 0
+    assert known == [0, 0, 0]
+    assert all(numbers(results.find(cell)) == expected(cell) for cell in cells)
+
+
+def test_ctrl_c_does_not_wait_for_judges_that_have_not_begun(results, at_work):
+    cells = [tiny("raw", name) for name in "abc"]
+
+    def report(done, words):
+        if done == 3:
+            at_work[1].set()
+            interrupt()
+
+    with pytest.raises(KeyboardInterrupt):
+        fill(cells, results, jobs=1, report=report)
+    assert len(at_work[0]) < 6  # of three cells with two seeds
+    assert fill(cells, results) == 0
+
+
+def test_nothing_is_trained_that_cannot_be_kept(tmp_path, loaded):
+    (tmp_path / "file").touch()
+    with pytest.raises(SignnapError, match=r"cannot write .*rows\.jsonl"):
+        fill([tiny("raw")], Results(tmp_path / "file" / "rows.jsonl"))
+    with pytest.raises(SignnapError, match="device is 'gpu': expected auto, cpu or cuda"):
+        fill([tiny("raw")], Results(tmp_path / "rows.jsonl"), device="gpu")
+    assert loaded == [] and not (tmp_path / "rows.jsonl").exists()
