@@ -12,7 +12,7 @@ demo: $(VENV)/ready
 	$(BIN)/signnap demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/ready-dev
 	$(BIN)/ruff format --check --quiet .
