@@ -118,7 +118,11 @@ def folder_of_that_name():
 
 #: name -> (what is done to the folder, further arguments, a pattern of the sentence)
 CASES = {
-    "target": (None, ("autors",), r"unknown target 'autors', did you mean 'authors'\? Known: authors, table-overall$"),
+    "target": (
+        None,
+        ("autors",),
+        r"unknown target 'autors', did you mean 'authors'\? Known: authors, table-datasets, ",
+    ),
     "method": (
         None,
         ("authors", "--methods", "raw,dgy"),

@@ -14,13 +14,11 @@ from .options import Device, Json
 from .output import emit, say
 
 #: What there is; the recipes themselves need torch (a test compares them).
-TARGETS = ("authors", "table-overall")
+TARGETS = ("authors", "table-datasets", "table-overall", "table-perturbations")
 
 
 def reproduce(
-    target: Annotated[
-        str, typer.Argument(help="authors (every method beside what was reported for it) or table-overall.")
-    ],
+    target: Annotated[str, typer.Argument(help="authors, table-datasets, table-overall or table-perturbations.")],
     results: Annotated[Path, typer.Option(help="Folder of result rows and tables.")] = Path("results"),
     methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these methods.")] = None,
     graphs: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these graphs.")] = None,
@@ -43,7 +41,7 @@ def reproduce(
     kinds = _named("method", methods, [cell.method for cell in cells])
     places = _named("graph", graphs, [cell.graph for cell in cells])
     chosen = [cell for cell in cells if cell.method in kinds and cell.graph in places]
-    if not chosen:
+    if cells and not chosen:
         raise SignnapError(f"the table has no cell with {' or '.join(sorted(kinds))} on {' or '.join(sorted(places))}")
     rows, page = Results(results / f"{target}.jsonl"), results / f"{target}.md"
     with progress(len(chosen), "cell") as report:

@@ -1,0 +1,46 @@
+"""The paper's table of perturbations: which change of the graph teaches SIGNNAP most?"""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+from ..evaluate import summarize
+from .cells import Cell, Results
+from .paper import GRAPHS, cell, reported
+
+#: The paper multiplies noise by this (spec §2.7, item 13).
+_SCALE = 0.01
+_NOISE = {kind: f"{kind.lower()}:{_SCALE}" for kind in ("Gaussian", "Laplace", "Uniform")}
+#: The rows of the paper's table, as changes to SIGNNAP(GCN).
+ROWS: dict[str, dict[str, Any]] = {
+    "DropEdge": {},
+    **{kind: {"noise": noise, "drop_edge": 0.0} for kind, noise in _NOISE.items()},
+    **{f"DropEdge+{kind}": {"noise": noise} for kind, noise in _NOISE.items()},
+}
+
+
+def _cell(name: str, graph: str, seeds: int) -> Cell:
+    return cell("SIGNNAP(GCN)", graph, seeds, **ROWS[name])
+
+
+def recipe(seeds: int = 5) -> list[Cell]:
+    """All cells, graph by graph."""
+    return [_cell(name, graph, seeds) for graph in GRAPHS for name in ROWS]
+
+
+def table(results: Results, seeds: int = 5) -> str:
+    """Mean and standard deviation over encoder seeds in Markdown, with the paper's single number below each."""
+    lines = [["perturbation", *GRAPHS], ["---"] * (1 + len(GRAPHS))]
+    for name in ROWS:
+        rows = [results.find(_cell(name, graph, seeds)) for graph in GRAPHS]
+        lines.append([name, *map(_shown, rows)])
+        lines.append(["the paper", *(f"{reported()['perturbations'][name][graph]:.2f}" for graph in GRAPHS)])
+    head = f"SIGNNAP(GCN), test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds.\n\n"
+    return head + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _shown(row: dict[str, Any] | None) -> str:
+    if row is None or "error" in row:
+        return "–" if row is None else "failed"
+    return str(summarize([fmean(probes) for probes in row["test"]]))
