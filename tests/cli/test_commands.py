@@ -63,7 +63,7 @@ def test_train_several_seeds(files, command):
 
 def test_methods(command):
     found = command("methods", "--json").json["methods"]
-    assert {"name", "uses_labels", "inductive", "memory"} <= set(found[0])
+    assert {"name", "uses_labels", "reads_features", "inductive", "memory"} <= set(found[0])
     assert {"signnap", "grace", "raw"} <= {row["name"] for row in found}
     assert "linear" in command("methods").out
 

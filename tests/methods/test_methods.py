@@ -1,6 +1,7 @@
 """One contract, every method: what comes out, by which seed, from which labels (none), and how it is kept."""
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -153,12 +154,20 @@ def test_svd_keeps_what_it_can(small_graph):
     np.testing.assert_allclose(np.linalg.norm(z, axis=0), wanted.numpy(), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_whether_features_matter(name, small_graph):
+    other = replace(small_graph, x=small_graph.x.flip(1) ** 2)
+    one, two = (quick(name).fit_transform(graph) for graph in (small_graph, other))
+    same = one.shape == two.shape and np.allclose(one, two, atol=1e-6)
+    assert same != method_class(name).reads_features
+
+
 def test_the_table_of_methods():
     rows = capabilities()
     assert [row["name"] for row in rows] == list(METHODS)
     for row in rows:
-        assert set(row) == {"name", "uses_labels", "inductive", "memory", "about"}
-        assert row["about"].endswith(".") and row["memory"] == "linear"
+        assert set(row) == {"name", "uses_labels", "reads_features", "inductive", "memory", "about"}
+        assert row["about"].endswith(".") and "§" not in row["about"] and row["memory"] == "linear"
 
 
 #: Enough to learn something on the embedded graph in a second or two; rates are higher than anybody's, for brevity.

@@ -54,6 +54,7 @@ def methods(as_json: Json = False) -> None:
 
     found = capabilities()
     yes = lambda value: "yes" if value else "no"
-    rows = [(m["name"], yes(m["uses_labels"]), yes(m["inductive"]), m["memory"], m["about"]) for m in found]
-    columns = ("name", "uses labels", "inductive", "memory", "what it does")
+    declared = ("uses_labels", "reads_features", "inductive")
+    rows = [(m["name"], *(yes(m[name]) for name in declared), m["memory"], m["about"]) for m in found]
+    columns = ("name", *(name.replace("_", " ") for name in declared), "memory", "what it does")
     emit({"methods": found}, as_json, ("Methods", columns, rows))

@@ -155,6 +155,7 @@ class GCC(Method):
     """Two random-walk subgraphs of a node recognise each other; structure only, no features (spec §4.6)."""
 
     name = "gcc"
+    reads_features = False
     equivariant = False
 
     def build_encoder(self, settings: GccSettings, sizes: Sizes) -> SubgraphEncoder[Any]:
@@ -169,6 +170,7 @@ class AttributedGCC(GCC):
     """GCC with features: a graph convolution reads the subgraphs (our variant, spec §4.6, item 8b)."""
 
     name = "gcc-attributed"
+    reads_features = True
 
     def build_encoder(self, settings: AttributedGccSettings, sizes: Sizes) -> AttributeEncoder:  # type: ignore[override]
         return AttributeEncoder(settings, sizes.features)

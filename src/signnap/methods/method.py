@@ -42,6 +42,7 @@ class Method:
     own_parts: ClassVar[tuple[str, ...]] = ()
     #: capabilities, from which tables of methods are computed
     uses_labels: ClassVar[bool] = False
+    reads_features: ClassVar[bool] = True
     trains: ClassVar[bool] = True
     inductive: ClassVar[bool] = True
     equivariant: ClassVar[bool] = True

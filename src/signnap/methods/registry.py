@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from ..config import read_toml
 from ..errors import SignnapError, unknown_name
 from ..train.checkpoint import RunFolder
 from .method import Method
+
+#: Where a docstring says what it follows, which is nothing for users.
+_SPEC = re.compile(r" \(spec §[^)]*\)|, spec §[^)]*(?=\))")
 
 _HOMES = {
     "signnap": "signnap.SIGNNAP",
@@ -58,11 +62,12 @@ def capabilities() -> list[dict[str, Any]]:
     rows = []
     for name in _HOMES:
         kind = method_class(name)
-        about = (kind.__doc__ or "").strip().splitlines()[0]
+        about = _SPEC.sub("", (kind.__doc__ or "").strip().splitlines()[0])
         rows.append(
             {
                 "name": name,
                 "uses_labels": kind.uses_labels,
+                "reads_features": kind.reads_features,
                 "inductive": kind.inductive,
                 "memory": kind.memory,
                 "about": about,

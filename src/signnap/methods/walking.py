@@ -32,6 +32,7 @@ class DeepWalk(Method):
     """Nodes that meet on uniform random walks get similar vectors, by skip-gram (spec §4.1)."""
 
     name = "deepwalk"
+    reads_features = False
     inductive = False
 
     def build_encoder(self, settings: DeepWalkSettings, sizes: Sizes) -> Encoder:
