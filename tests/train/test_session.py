@@ -80,6 +80,14 @@ def test_without_a_folder_nothing_is_written(small_graph, start, tmp_path, monke
 # -- stopping --------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(autouse=True)
+def python_s_own_handler():
+    """A process that was started in the background ignores Ctrl-C; these tests are about one that does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def strike(number, at, times=1):
     """A report that sends this process a signal at an iteration."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from .. import rng
@@ -57,7 +56,7 @@ def judged(
         assert graph.y is not None  # or there would be no split
         return score_classes(embedded(subjects, graph, parts), graph.y, parts.val, parts.test)
     resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
-    rows = embedded(subjects, graph, parts)
+    rows = embedded(subjects, graph, parts, place=None if dropped else "cpu")
     return score(rows, *_nodes(graph, parts), resample=resample, **options | _decay(graph))
 
 
@@ -103,8 +102,10 @@ def _trained_on_labels(subjects: Sequence[Method | Tensor], parts: Split) -> boo
     return bool(taught)
 
 
-def embedded(subjects: Sequence[Method | Tensor], graph: Graph, parts: Split) -> list[Tensor]:
-    """Rows for the probe, on the CPU with the labels, whichever device embeds.
+def embedded(
+    subjects: Sequence[Method | Tensor], graph: Graph, parts: Split, *, place: str | None = "cpu"
+) -> list[Tensor]:
+    """Rows for the probe, on the CPU with the labels, whichever device embeds; without ``place``, where they are made.
 
     In the inductive setting training rows come from the training subgraph (spec §1), unless the method embeds nothing
     but the graph that it was trained on.
@@ -112,16 +113,17 @@ def embedded(subjects: Sequence[Method | Tensor], graph: Graph, parts: Split) ->
     seen = parts.training_graph(graph) if parts.inductive else None
 
     def rows(model: Method) -> Tensor:
-        z = model.embed_view(model.view(graph)).cpu()
+        z = model.embed_view(model.view(graph))
         if seen is not None and model.inductive:
-            z[parts.train] = model.embed_view(model.view(seen)).cpu()
+            return z.index_copy(0, parts.train.to(z.device), model.embed_view(model.view(seen)))
         return z
 
-    return [subject.cpu() if isinstance(subject, Tensor) else rows(subject) for subject in subjects]
+    found = [subject if isinstance(subject, Tensor) else rows(subject) for subject in subjects]
+    return found if place is None else [z.to(place) for z in found]
 
 
 def _redrawn(model: Method | Tensor, graph: Graph, parts: Split) -> Callable[[], Tensor]:
-    """Fresh embeddings of a freshly dropped graph at every call."""
+    """Fresh embeddings of a freshly dropped graph at every call, on the device that embeds: there is one per epoch."""
     if not isinstance(model, SIGNNAP):
         raise SignnapError(f"the probe on dropped graphs is SIGNNAP's, but {model!r} was given")
     seen = parts.training_graph(graph)
@@ -130,11 +132,9 @@ def _redrawn(model: Method | Tensor, graph: Graph, parts: Split) -> Callable[[],
     drop = DropEdge(model.settings_.drop_edge, model.settings_.drop_law)
 
     def draw() -> Tensor:
-        z = model.embed_view(drop(view, source)).cpu()
+        z = model.embed_view(drop(view, source))
         if not parts.inductive:
             return z
-        whole = torch.zeros(graph.num_nodes, z.shape[1])
-        whole[parts.train] = z
-        return whole
+        return z.new_zeros(graph.num_nodes, z.shape[1]).index_copy_(0, parts.train.to(z.device), z)
 
     return draw
