@@ -34,3 +34,17 @@ def pytest_pycollect_makemodule(module_path, parent):
 @pytest.fixture
 def device():
     return DEVICE
+
+
+@pytest.fixture
+def bfloat16_products(device, monkeypatch):
+    """Triton's interpreter multiplies the bits of bfloat16 numbers; hand it their values."""
+    import triton.language as tl
+    from triton.runtime import interpreter
+
+    if device == "cpu":
+        builder = interpreter.InterpreterBuilder
+        plain, widen = builder.create_dot, builder.cast_impl
+        values = lambda self, x: widen(self, x, tl.float32) if x.dtype.scalar == tl.bfloat16 else x
+        product = lambda self, a, b, *rest: plain(self, values(self, a), values(self, b), *rest)
+        monkeypatch.setattr(builder, "create_dot", product)

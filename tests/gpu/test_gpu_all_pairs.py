@@ -5,8 +5,6 @@ from importlib import import_module
 
 import pytest
 import torch
-import triton.language as tl
-from triton.runtime import interpreter
 
 from dense import source_of
 from signnap import AllPairs
@@ -24,17 +22,6 @@ def small_tiles(monkeypatch):
     for name in ("SUMS", "PULL"):
         monkeypatch.setattr(MODULE, name, dict.fromkeys(getattr(MODULE, name), Launch(32, 16, 4, 2)))
     monkeypatch.setattr(MODULE, "SECTIONS", dict.fromkeys(MODULE.SECTIONS, 32))
-
-
-@pytest.fixture
-def bfloat16_products(device, monkeypatch):
-    """Triton's interpreter multiplies the bits of bfloat16 numbers; hand it their values."""
-    if device == "cpu":
-        builder = interpreter.InterpreterBuilder
-        plain, widen = builder.create_dot, builder.cast_impl
-        values = lambda self, x: widen(self, x, tl.float32) if x.dtype.scalar == tl.bfloat16 else x
-        product = lambda self, a, b, *rest: plain(self, values(self, a), values(self, b), *rest)
-        monkeypatch.setattr(builder, "create_dot", product)
 
 
 def unit_rows(count, dim, device):

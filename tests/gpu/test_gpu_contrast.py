@@ -5,8 +5,6 @@ from importlib import import_module
 
 import pytest
 import torch
-import triton.language as tl
-from triton.runtime import interpreter
 
 from dense import source_of
 from signnap import objectives
@@ -40,17 +38,6 @@ SMALL = [
 def small_tiles(monkeypatch):
     monkeypatch.setattr(MODULE, "SHARED", dict.fromkeys(MODULE.SHARED, Launch(16, 16, 4, 2)))
     monkeypatch.setattr(MODULE, "OWN", dict.fromkeys(MODULE.OWN, Launch(1, 8, 1, 2)))
-
-
-@pytest.fixture
-def bfloat16_products(device, monkeypatch):
-    """Triton's interpreter multiplies the bits of bfloat16 numbers; hand it their values."""
-    if device == "cpu":
-        builder = interpreter.InterpreterBuilder
-        plain, widen = builder.create_dot, builder.cast_impl
-        values = lambda self, x: widen(self, x, tl.float32) if x.dtype.scalar == tl.bfloat16 else x
-        product = lambda self, a, b, *rest: plain(self, values(self, a), values(self, b), *rest)
-        monkeypatch.setattr(builder, "create_dot", product)
 
 
 def inputs(n, d, k, groups, device, bank_size=23):

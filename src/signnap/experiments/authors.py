@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import resources
-from statistics import fmean
 from typing import Any
 
 from ..config import read_toml
 from ..data.catalog import DATASETS
-from ..evaluate import Summary, summarize
+from ..evaluate import Summary
 from ..methods.registry import method_class
+from . import markdown
 from .cells import Cell, Results
 
 #: A mean this close to the reported one counts as the same, and so does one within the reported standard deviation.
@@ -64,7 +63,7 @@ def table(results: Results, seeds: int = _SEEDS) -> str:
         verdicts += [found[0][_VERDICT]] * figure["own"]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("agrees", "above", "misses", "failed", "not run"))
     head = f"Of {len(verdicts)} figures that authors report for their own methods: {counted}.\n"
-    return "\n".join([head, _row(_COLUMNS), _row(["---"] * len(_COLUMNS)), *map(_row, lines)]) + "\n"
+    return f"{head}\n{markdown.table(_COLUMNS, lines)}"
 
 
 def _line(figure: dict[str, Any], probe: str, row: dict[str, Any] | None) -> list[str]:
@@ -73,13 +72,9 @@ def _line(figure: dict[str, Any], probe: str, row: dict[str, Any] | None) -> lis
     source = figure["source"] if figure["own"] else f"not the authors': {figure['source']}"
     start = [figure["method"] + changes, figure["graph"], figure["split"], probe]
     reported = f"{figure['mean']:.1f}{spread}"
-    if row is None or "error" in row:
+    ours = markdown.over_encoders(row)
+    if row is None or ours is None:
         return [*start, "–", reported, "–", "not run" if row is None else "failed", "–", source]
-    ours = summarize([fmean(probes) for probes in row["test"]])
     gap = f"{ours.mean - figure['mean']:+.2f}"
     cost = f"{row['device']}, {row['seconds']:.0f}"
     return [*start, f"{ours.mean:.1f} ± {ours.std:.1f}", reported, gap, verdict(ours, figure), cost, source]
-
-
-def _row(fields: Sequence[str]) -> str:
-    return f"| {' | '.join(fields)} |"

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from ..evaluate import Summary, summarize
 from ..methods.registry import method_class
+from . import markdown
 from .cells import Cell, Results
 from .paper import GRAPHS, ROWS, cell, reported
 
@@ -26,20 +27,16 @@ def recipe(seeds: int = 5) -> list[Cell]:
 def table(results: Results, seeds: int = 5) -> str:
     """Both protocols and the paper's numbers in Markdown."""
     rows = {(name, graph): results.find(cell(name, graph, seeds)) for name in ROWS for graph in GRAPHS}
-    done = {key: row["test"] for key, row in rows.items() if row is not None and "error" not in row}
-    honest = {key: summarize([fmean(probes) for probes in runs]) for key, runs in done.items()}
-    single = {key: summarize(runs[0]) for key, runs in done.items()}
-    failed = {key for key, row in rows.items() if row is not None and "error" in row}
-    marks = marked(honest)
-    ranks = average_ranks(honest)
-    lines = [["method", *GRAPHS, "rank"], ["---"] * (len(GRAPHS) + 2)]
+    honest = {key: found for key, row in rows.items() if (found := markdown.over_encoders(row)) is not None}
+    single = {key: summarize((rows[key] or {})["test"][0]) for key in honest}
+    marks, ranks, lines = marked(honest), average_ranks(honest), []
+    shown = lambda found, key: markdown.shown(found.get(key), rows[key])
     for name in ROWS:
-        shown = lambda found, key: "failed" if key in failed else str(found.get(key, "–"))
         first = [marks.get((name, graph), "{}").format(shown(honest, (name, graph))) for graph in GRAPHS]
         lines.append([f"{name}: honest", *first, f"{ranks[name]:.2f}" if name in ranks else "–"])
         lines.append(["one encoder", *(shown(single, (name, graph)) for graph in GRAPHS), ""])
         lines.append(["the paper", *(_reported(name, graph) for graph in GRAPHS), _reported_rank(name)])
-    return ABOUT.format(seeds=seeds).strip() + "\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return ABOUT.format(seeds=seeds).strip() + "\n\n" + markdown.table(["method", *GRAPHS, "rank"], lines)
 
 
 def unlabelled(names: Sequence[str] = tuple(ROWS)) -> list[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import fmean
 from typing import Any
 
-from ..evaluate import summarize
+from . import markdown
 from .cells import Cell, Results
 from .paper import GRAPHS, cell, reported
 
@@ -31,16 +30,10 @@ def recipe(seeds: int = 5) -> list[Cell]:
 
 def table(results: Results, seeds: int = 5) -> str:
     """Mean and standard deviation over encoder seeds in Markdown, with the paper's single number below each."""
-    lines = [["perturbation", *GRAPHS], ["---"] * (1 + len(GRAPHS))]
+    lines = []
     for name in ROWS:
         rows = [results.find(_cell(name, graph, seeds)) for graph in GRAPHS]
-        lines.append([name, *map(_shown, rows)])
+        lines.append([name, *(markdown.shown(markdown.over_encoders(row), row) for row in rows)])
         lines.append(["the paper", *(f"{reported()['perturbations'][name][graph]:.2f}" for graph in GRAPHS)])
     head = f"SIGNNAP(GCN), test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds.\n\n"
-    return head + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def _shown(row: dict[str, Any] | None) -> str:
-    if row is None or "error" in row:
-        return "–" if row is None else "failed"
-    return str(summarize([fmean(probes) for probes in row["test"]]))
+    return head + markdown.table(["perturbation", *GRAPHS], lines)

@@ -54,7 +54,8 @@ def run_cells(
         runner = _Runner(results, choose_device(device), pool)
         if todo:
             results.write()
-        for cell in sorted(todo, key=lambda cell: [c.graph for c in cells].index(cell.graph)):
+        places = list(dict.fromkeys(cell.graph for cell in cells))
+        for cell in sorted(todo, key=lambda cell: places.index(cell.graph)):
             if time.perf_counter() - begun >= limit:
                 break
             runner.run(cell)

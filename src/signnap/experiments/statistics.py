@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..data import load_graph, make_split
+from . import markdown
 from .paper import GRAPHS, reported
 
 _COUNTS = ("nodes", "edges", "classes", "features", "train", "val", "test")
@@ -19,12 +20,12 @@ def counts(name: str) -> dict[str, int]:
 
 def table(graphs: tuple[str, ...] = GRAPHS) -> str:
     """Our counts in Markdown, with the paper's in brackets where they differ."""
-    lines = [["graph", *_COUNTS], ["---"] * (1 + len(_COUNTS))]
+    lines = []
     for name in graphs:
         ours, theirs = counts(name), reported()["datasets"][name]
         lines.append([name, *(_beside(ours[what], theirs[what]) for what in _COUNTS)])
     head = "Edges are undirected and counted once, without self-loops. In brackets: the paper, where it differs.\n\n"
-    return head + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return head + markdown.table(["graph", *_COUNTS], lines)
 
 
 def _beside(ours: int, theirs: int | str) -> str:
