@@ -17,9 +17,10 @@ ALLOWED = {
     **{room: set(FOUNDATIONS[:number]) for number, room in enumerate(FOUNDATIONS)},
     **{room: set(FOUNDATIONS) for room in (*PARTS, "train", *JUDGES)},
     "methods": {*FOUNDATIONS, *PARTS, "train"},
-    "experiments": set(LIBRARY),
+    "report": set(FOUNDATIONS),
+    "experiments": {*LIBRARY, "report"},
     "bench": set(LIBRARY),
-    "cli": {*LIBRARY, "experiments", "bench"},
+    "cli": {*LIBRARY, "report", "experiments", "bench"},
     "__main__": {"cli"},
     "__init__": set(LIBRARY),
 }

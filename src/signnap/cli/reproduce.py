@@ -1,11 +1,11 @@
-"""The command that makes the tables."""
+"""The command that makes the tables and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,43 +13,87 @@ from ..errors import SignnapError, unknown_name
 from .options import Device, Json
 from .output import emit, say
 
+if TYPE_CHECKING:
+    from ..experiments.cells import Cell, Results
+    from ..experiments.targets import Target
+
 #: What there is; the recipes themselves need torch (a test compares them).
-TARGETS = ("authors", "table-datasets", "table-overall", "table-perturbations")
+TARGETS = (
+    "authors",
+    "table-datasets",
+    "table-overall",
+    "table-fidelity",
+    "figure-oversmoothing",
+    "figure-overfitting",
+    "figure-stability",
+    "figure-tsne",
+    "table-perturbations",
+    "figure-hyperparameters",
+    "figure-dimensions",
+    "table-sharing",
+)
 
 
 def reproduce(
-    target: Annotated[str, typer.Argument(help="authors, table-datasets, table-overall or table-perturbations.")],
-    results: Annotated[Path, typer.Option(help="Folder of result rows and tables.")] = Path("results"),
+    target: Annotated[str, typer.Argument(help=f"One of {', '.join(TARGETS)}, or all.")],
+    results: Annotated[Path | None, typer.Option(help="Folder of rows and pages [default: results].")] = None,
     methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these methods.")] = None,
     graphs: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these graphs.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Encoder seeds [default: the target's own].")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A try in minutes; its folder is results-quick.")] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Processes that judge while the next cell trains.")] = 0,
     limit: Annotated[float, typer.Option(help="Begin no further cell after so many seconds.")] = inf,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Make a table of results; what is in the results folder already is not run again."""
-    if target not in TARGETS:
-        raise unknown_name("target", target, TARGETS)
-    from ..experiments import targets
+    """Make a table or figure of results; what is in the results folder already is not run again."""
+    if target not in (*TARGETS, "all"):
+        raise unknown_name("target", target, (*TARGETS, "all"))
+    from ..experiments import quick as trying
     from ..experiments.cells import Results
     from ..experiments.runner import run_cells
-    from ..storage import write_text
+    from ..experiments.targets import TARGETS as KNOWN
     from ..train.progress import progress
 
-    wanted = targets.TARGETS[target]
-    cells = wanted.recipe()
+    wanted = {name: KNOWN[name] for name in (TARGETS if target == "all" else (target,))}
+    chosen = _chosen([each.recipe() for each in wanted.values()], methods, graphs)
+    folder = results or Path("results-quick" if quick else "results")
+    rows = Results(folder / "rows.jsonl", **({"rule": trying.quickened} if quick else {}))
+    made = []
+    for (name, each), cells in zip(wanted.items(), chosen, strict=True):
+        count = seeds or (1 if quick else each.seeds)
+        with progress(len(cells), "cell") as report:
+            missing = run_cells(cells, rows, seeds=count, device=device, jobs=jobs, limit=limit, report=report)
+        page = folder / f"{name}.md"
+        _write(page, each, rows, count, trying.banner() if quick else "")
+        advice = f"; {missing} of {len(cells)} cells are missing: run the same command again" if missing else ""
+        say(f"wrote {page}{advice}")
+        made.append({"target": name, "cells": len(cells), "missing": missing, "page": str(page)})
+    emit({"targets": made, "rows": str(rows.path)}, as_json)
+
+
+def _write(page: Path, target: Target, rows: Results, seeds: int, banner: str) -> None:
+    """The page and, of a figure, the picture beside it."""
+    from ..storage import write_text
+
+    picture = ""
+    if target.figure is not None:
+        from ..report.canvas import save
+
+        save(target.figure(rows, seeds), page.with_suffix(""))
+        picture = f"![{page.stem}]({page.stem}.png)\n\n"
+    write_text(page, banner + picture + target.page(rows, seeds))
+
+
+def _chosen(recipes: list[list[Cell]], methods: str | None, graphs: str | None) -> list[list[Cell]]:
+    """The cells of the methods and graphs that are named."""
+    cells = [cell for recipe in recipes for cell in recipe]
     kinds = _named("method", methods, [cell.method for cell in cells])
     places = _named("graph", graphs, [cell.graph for cell in cells])
-    chosen = [cell for cell in cells if cell.method in kinds and cell.graph in places]
-    if cells and not chosen:
-        raise SignnapError(f"the table has no cell with {' or '.join(sorted(kinds))} on {' or '.join(sorted(places))}")
-    rows, page = Results(results / f"{target}.jsonl"), results / f"{target}.md"
-    with progress(len(chosen), "cell") as report:
-        missing = run_cells(chosen, rows, device=device, jobs=jobs, limit=limit, report=report)
-    write_text(page, wanted.page(rows))
-    advice = f"; {missing} of {len(chosen)} cells are missing: run the same command again" if missing else ""
-    say(f"wrote {page}{advice}")
-    emit({"target": target, "cells": len(chosen), "missing": missing, "table": str(page)}, as_json)
+    chosen = [[cell for cell in recipe if cell.method in kinds and cell.graph in places] for recipe in recipes]
+    if cells and not any(chosen):
+        raise SignnapError(f"there is no cell with {' or '.join(sorted(kinds))} on {' or '.join(sorted(places))}")
+    return chosen
 
 
 def _named(kind: str, given: str | None, known: Iterable[str]) -> set[str]:

@@ -2,9 +2,9 @@
 
 from .logistic import LogisticResult, logistic_probe
 from .probe import ProbeResult, ProbeSettings, linear_probe
-from .score import PROBES, Score, Summary, score, score_classes, summarize
+from .score import PROBES, Score, Summary, probe_settings, score, score_classes, summarize
 
 __all__ = [
     "PROBES", "LogisticResult", "ProbeResult", "ProbeSettings", "Score", "Summary", "linear_probe", "logistic_probe",
-    "score", "score_classes", "summarize",
+    "probe_settings", "score", "score_classes", "summarize",
 ]  # fmt: skip

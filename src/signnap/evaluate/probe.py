@@ -15,6 +15,9 @@ from ..rng import generator
 from ..rows import Embeddings, take_rows
 from .parts import Part, Parts, labelled_parts
 
+#: Who watches a probe learn.
+Watch = Callable[[int, float, float], None]
+
 
 @dataclass(frozen=True)
 class ProbeSettings:
@@ -48,12 +51,15 @@ def linear_probe(
     settings: ProbeSettings | None = None,
     seeds: Sequence[int] = range(5),
     resample: Callable[[], Tensor] | None = None,
+    watch: Watch | None = None,
 ) -> list[ProbeResult]:
     """Train one probe per seed, all at once, and judge each with the weights of its lowest validation loss.
 
     ``resample`` gives fresh embeddings of all nodes, as many rows as ``embeddings``; where it is given, the
     training rows of each epoch come from a new call (the dropped graphs of GraphSAGE and GAT, spec §2.6), which
     all seeds share. Validation and test rows always come from ``embeddings``.
+
+    ``watch`` is told the epoch and the first seed's accuracy on training and validation rows after every epoch.
 
     A seed's result does not depend on the other seeds, up to rounding: each has its own generator.
     """
@@ -62,7 +68,7 @@ def linear_probe(
     settings = settings or ProbeSettings()
     parts = labelled_parts(embeddings, y, train, val, test)
     fresh = None if resample is None else lambda: _fresh_rows(resample, embeddings, train)
-    probes = _train(parts, settings, seeds, fresh)
+    probes = _train(parts, settings, seeds, fresh, watch)
     accuracies = [probes.accuracies(part).tolist() for part in (parts.test, parts.val)]
     rows = zip(seeds, *accuracies, probes.loss.tolist(), probes.epoch.tolist(), strict=True)
     return [ProbeResult(*row) for row in rows]
@@ -125,7 +131,11 @@ def _drop(logits: Tensor, share: float, sources: list[torch.Generator]) -> Tenso
 
 
 def _train(
-    parts: Parts, settings: ProbeSettings, seeds: Sequence[int], fresh: Callable[[], Embeddings] | None
+    parts: Parts,
+    settings: ProbeSettings,
+    seeds: Sequence[int],
+    fresh: Callable[[], Embeddings] | None,
+    watch: Watch | None,
 ) -> _Probes:
     sources = [generator(seed, "probe") for seed in seeds]
     current = _Probes.initial(parts.train.x.shape[1], parts.classes, sources, parts.train.y.device)
@@ -141,6 +151,8 @@ def _train(
         optimizer.step()
         with torch.no_grad():
             current.loss = _losses(current.logits(parts.val.x), parts.val.y)
+            if watch is not None:
+                watch(epoch, *(float(current.accuracies(part)[0]) for part in (parts.train, parts.val)))
         current.epoch.fill_(epoch)
         best.keep_better(current, active)
         active &= epoch - best.epoch < settings.patience

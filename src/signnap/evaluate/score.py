@@ -16,13 +16,24 @@ from .logistic import LogisticResult, logistic_probe
 from .probe import ProbeResult, ProbeSettings, linear_probe
 
 #: Name -> (kind, settings). "linear" is the paper's for SIGNNAP, "linear-dgi" its one for DGI (spec §4.4, item 7), and
-#: "linear-plain" is fairer between methods (spec §2.7, item 10).
+#: "linear-plain" is fairer between methods (spec §2.7, item 10). "linear-quick" shows that something can be judged.
 PROBES: dict[str, tuple[str, ProbeSettings | None]] = {
     "linear": ("linear", ProbeSettings()),
     "linear-plain": ("linear", ProbeSettings(logit_dropout=0.0)),
     "linear-dgi": ("linear", ProbeSettings(lr=0.01, weight_decay=0.0, logit_dropout=0.0)),
+    "linear-quick": ("linear", ProbeSettings(epochs=20)),
     "logistic": ("logistic", None),
 }
+
+
+def probe_settings(probe: str, weight_decay: float | None = None) -> ProbeSettings | None:
+    """How the probe of that name learns, with another weight decay if it has any; None for one that is not linear."""
+    if probe not in PROBES:
+        raise unknown_name("probe", probe, PROBES)
+    settings = PROBES[probe][1]
+    if settings is None or not settings.weight_decay or weight_decay is None:
+        return settings
+    return replace(settings, weight_decay=weight_decay)
 
 
 @dataclass(frozen=True)
@@ -84,16 +95,12 @@ def score(
     ``weight_decay`` (of a probe that has any; None for its default) and ``resample`` (one callable per encoder, see
     ``linear_probe``) concern the linear probes. The logistic probe has no randomness and counts as one seed.
     """
-    if probe not in PROBES:
-        raise unknown_name("probe", probe, PROBES)
     if isinstance(embeddings, (Tensor, SparseFeatures)) or not len(embeddings):
         raise SignnapError("expected a list with the embeddings of one or more encoder seeds")
     draws: Sequence[Callable[[], Tensor] | None] = [None] * len(embeddings) if resample is None else resample
     if len(draws) != len(embeddings):
         raise SignnapError(f"{len(draws)} resamplers were given for {len(embeddings)} encoder seeds: expected one each")
-    settings = PROBES[probe][1]
-    if settings is not None and settings.weight_decay and weight_decay is not None:
-        settings = replace(settings, weight_decay=weight_decay)
+    settings = probe_settings(probe, weight_decay)
 
     def judge(z: Embeddings, draw: Callable[[], Tensor] | None) -> Sequence[ProbeResult | LogisticResult]:
         if settings is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ class Cell:
     """One method on one graph, and how it is judged.
 
     ``settings`` are changes to the preset. ``redrawn`` gives every encoder seed a split of its own, ``dropped`` trains
-    the probe on dropped graphs (spec §2.6).
+    the probe on dropped graphs (spec §2.6), and ``looks`` names what else is measured for a figure (``looks.LOOKS``).
     """
 
     method: str
@@ -27,8 +27,11 @@ class Cell:
     redrawn: bool = False
     probe: str = "linear"
     dropped: bool = False
-    encoder_seeds: int = 5
     probe_seeds: int = 5
+    looks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "looks", tuple(self.looks))  # JSON knows lists only
 
     @property
     def key(self) -> str:
@@ -40,16 +43,25 @@ class Cell:
         return f"{self.method}{changes} on {self.graph}"
 
 
-class Results:
-    """Rows in a file of JSON lines, one for every cell, written anew and whole whenever one is added."""
+#: One value per encoder seed, in the order of ``seeds``.
+_PER_SEED = ("seeds", "iterations", "test", "val")
+Rule = Callable[[Cell], Cell]
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self._rows: dict[str, dict[str, Any]] = {}
+
+class Results:
+    """Rows in a file of JSON lines, written anew and whole whenever one is added.
+
+    A row tells of one cell and the encoder seeds that were trained together; more seeds of that cell, trained later,
+    are another row. With a ``rule``, whoever asks for a cell gets what the rule makes of it.
+    """
+
+    def __init__(self, path: str | Path, rule: Rule = lambda cell: cell) -> None:
+        self.path, self.rule = Path(path), rule
+        self._rows: dict[str, list[dict[str, Any]]] = {}
         for number, line in enumerate(self._lines(), 1):
             try:
                 row = json.loads(line)
-                self._rows[Cell(**row["cell"]).key] = row
+                self._keep(Cell(**row["cell"]), row, row["seeds"])
             except (ValueError, TypeError, KeyError) as error:
                 raise SignnapError(f"{self.path}, line {number} is not a result of this program") from error
 
@@ -61,20 +73,39 @@ class Results:
         except OSError as error:
             raise SignnapError(f"cannot read {self.path}: {error.strerror or error}") from error
 
-    def find(self, cell: Cell) -> dict[str, Any] | None:
-        """What is known of a cell."""
-        return self._rows.get(cell.key)
+    def find(self, cell: Cell, seeds: int) -> dict[str, Any] | None:
+        """What is known of a cell and its first encoder seeds, in one row; of a cell that only failed, the failure."""
+        rows = self._rows.get(self.rule(cell).key, [])
+        found = [row for row in rows if "error" not in row]
+        if not found:
+            return rows[-1] if rows else None
+        order = sorted((seed, n, at) for n, row in enumerate(found) for at, seed in enumerate(row["seeds"]))
+        order = [place for place in order if place[0] < seeds]
+        if not order:
+            return None
+        merged = found[0] | {name: [found[n][name][at] for _, n, at in order] for name in _PER_SEED}
+        merged["seconds"] = sum(found[n]["seconds"] for n in sorted({n for _, n, _ in order}))
+        looks = {name: [found[n]["looks"][name][at] for _, n, at in order] for name in found[0].get("looks", {})}
+        return merged | ({"looks": looks} if looks else {})
 
-    def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """The cells that have no result yet, each once; one that failed has none, and is tried again."""
-        unknown = {cell.key: cell for cell in cells if "error" in (self.find(cell) or {"error": ""})}
-        return list(unknown.values())
+    def missing(self, cells: Iterable[Cell], seeds: int) -> list[tuple[Cell, list[int]]]:
+        """The cells that lack encoder seeds, each once, and which; what failed is lacking, and is tried again."""
+        wanted = {(ruled := self.rule(cell)).key: ruled for cell in cells}
+        lacking = []
+        for key, cell in wanted.items():
+            known = {seed for row in self._rows.get(key, []) if "error" not in row for seed in row["seeds"]}
+            lacking.append((cell, [seed for seed in range(seeds) if seed not in known]))
+        return [(cell, left) for cell, left in lacking if left]
 
     def add(self, cell: Cell, row: dict[str, Any]) -> None:
-        """Keep what was found, in the place of an earlier failure."""
-        self._rows[cell.key] = {"cell": asdict(cell), **row}
+        """Keep what was found for the seeds that the row names, in the place of an earlier failure."""
+        self._keep(cell, {"cell": asdict(cell), **row}, row["seeds"])
         self.write()
+
+    def _keep(self, cell: Cell, row: dict[str, Any], seeds: list[int]) -> None:
+        kept = [old for old in self._rows.get(cell.key, []) if "error" not in old and not {*seeds} & {*old["seeds"]}]
+        self._rows[cell.key] = [*kept, row]
 
     def write(self) -> None:
         """Write the file; before the first cell, this tells whether it can be written at all."""
-        write_text(self.path, "".join(json.dumps(row) + "\n" for row in self._rows.values()))
+        write_text(self.path, "".join(json.dumps(row) + "\n" for rows in self._rows.values() for row in rows))

@@ -20,6 +20,9 @@ def over_encoders(row: dict[str, Any] | None) -> Summary | None:
     return None if row is None or "error" in row else summarize([fmean(probes) for probes in row["test"]])
 
 
-def shown(found: Summary | None, row: dict[str, Any] | None) -> str:
-    """An accuracy, or in its place what became of the cell."""
-    return str(found) if found is not None else "–" if row is None else "failed"
+def shown(found: Summary | None, row: dict[str, Any] | None, seeds: int) -> str:
+    """An accuracy, with the number of its encoder seeds where that is not all, or what became of the cell instead."""
+    if row is None or found is None:
+        return "–" if row is None else "failed"
+    few = len(row["seeds"])
+    return str(found) if few == seeds else f"{found} ({few} seed{'s' if few > 1 else ''})"

@@ -41,7 +41,7 @@ def reported() -> dict[str, Any]:
     return json.loads((resources.files(__package__) / "paper.json").read_text(encoding="utf-8"))
 
 
-def cell(name: str, graph: str, seeds: int = 5, **changes: Any) -> Cell:
+def cell(name: str, graph: str, looks: tuple[str, ...] = (), **changes: Any) -> Cell:
     """A row of the paper on a graph, with changes to its settings, judged as the paper judges it.
 
     SIGNNAP is read by its authors' probe, on dropped graphs for GraphSAGE and GAT (spec §2.6); DGI by the one that the
@@ -50,6 +50,6 @@ def cell(name: str, graph: str, seeds: int = 5, **changes: Any) -> Cell:
     method, settings = ROWS[name]
     probes = {"signnap": "linear", "dgi": "linear-dgi", "supervised": "none", "dropedge": "none"}
     return Cell(
-        method, graph, settings | changes, probe=probes.get(method, "linear-plain"), encoder_seeds=seeds,
+        method, graph, settings | changes, probe=probes.get(method, "linear-plain"), looks=looks,
         dropped=method == "signnap" and settings["backbone"] in ("sage", "gat"),
     )  # fmt: skip

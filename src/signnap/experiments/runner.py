@@ -18,7 +18,7 @@ import torch
 
 from ..data import load_graph, make_split
 from ..errors import SignnapError
-from ..evaluate import Score, score
+from ..evaluate import Score, probe_settings, score
 from ..graph import Graph
 from ..methods.facts import choose_device
 from ..methods.method import Method
@@ -27,43 +27,47 @@ from ..methods.settings import probe_weight_decay
 from ..train.progress import Report, silent
 from .cells import Cell, Results
 from .judge import embedded, judged
+from .looks import find_look
 from .provenance import failure, provenance
 
 #: test and validation accuracy in % of every probe of one encoder
 Marks = list[tuple[float, float]]
+#: what else is measured of one encoder, by name
+Looks = dict[str, "Future[Any]"]
 
 
 def run_cells(
     cells: Sequence[Cell],
     results: Results,
     *,
+    seeds: int = 5,
     device: str = "auto",
     jobs: int = 0,
     limit: float = inf,
     report: Report = silent,
 ) -> int:
-    """Fill in the cells that ``results`` lacks, and return how many are still missing.
+    """Fill in the encoder seeds that cells lack in ``results``, and return how many cells still lack any.
 
     ``jobs`` processes judge embeddings while the next cell trains (0: this one judges before it goes on), and after
     ``limit`` seconds no further cell is begun. A cell that fails is a row with its error. Whatever stops this, the rows
     that are written stay, and the next call goes on from there.
     """
-    begun, todo = time.perf_counter(), results.missing(cells)
+    begun, todo = time.perf_counter(), results.missing(cells, seeds)
     done = len(cells) - len(todo)
     with _pool(jobs) as pool:
         runner = _Runner(results, choose_device(device), pool)
         if todo:
             results.write()
         places = list(dict.fromkeys(cell.graph for cell in cells))
-        for cell in sorted(todo, key=lambda cell: places.index(cell.graph)):
+        for cell, lacking in sorted(todo, key=lambda lack: places.index(lack[0].graph)):
             if time.perf_counter() - begun >= limit:
                 break
-            runner.run(cell)
+            runner.run(cell, lacking)
             runner.collect(wait=False)
             done += 1
             report(done, str(cell))
         runner.collect(wait=True)
-    return len(results.missing(cells))
+    return len(results.missing(cells, seeds))
 
 
 @dataclass
@@ -74,54 +78,88 @@ class _Runner:
     device: torch.device
     pool: ProcessPoolExecutor | None
     load: Callable[[str], Graph] = field(default_factory=lambda: lru_cache(maxsize=1)(load_graph))
-    pending: list[tuple[Cell, dict[str, Any], list[Future[Marks]]]] = field(default_factory=list)
+    pending: list[_Pending] = field(default_factory=list)
 
-    def run(self, cell: Cell) -> None:
-        row = provenance(self.device)
+    def run(self, cell: Cell, seeds: list[int]) -> None:
+        row = provenance(self.device) | {"seeds": seeds}
         try:
             graph, model = self.load(cell.graph), method_class(cell.method)(**cell.settings)
             if cell.redrawn and model.uses_labels:
                 raise SignnapError(f"{cell.method} learns from the labels of one split: expected redrawn False")
             begun = time.perf_counter()
-            models = model.fit_seeds(graph, range(cell.encoder_seeds), device=self.device.type, stop_on_collapse=False)
+            models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False)
             row |= {"seconds": round(time.perf_counter() - begun, 3)}
             row |= {"iterations": [m.facts_["iterations"] for m in models]}
-            jobs = [self._judge(cell, graph, m, number) for number, m in enumerate(models)]
+            found = [self._judge(cell, graph, m, seed) for seed, m in zip(seeds, models, strict=True)]
         except Exception as error:  # one cell that fails must not cost the others
             self.results.add(cell, row | failure(error))
             return
-        self.pending.append((cell, row, jobs))
+        self.pending.append(_Pending(cell, row, [marks for marks, _ in found], [looks for _, looks in found]))
 
-    def _judge(self, cell: Cell, graph: Graph, model: Method, number: int) -> Future[Marks]:
-        """Hand an encoder to its judge: here where it needs the encoder, elsewhere where its rows are enough."""
-        parts = make_split(graph, cell.split, seed=number if cell.redrawn else 0)
-        here: Future[Marks] = Future()
+    def _judge(self, cell: Cell, graph: Graph, model: Method, seed: int) -> tuple[Future[Marks], Looks]:
+        """Hand an encoder to its judges: here where they need the encoder, elsewhere where its rows are enough."""
+        parts = make_split(graph, cell.split, seed=seed if cell.redrawn else 0)
+        assert graph.y is not None  # or there would be no split
+        (z,) = embedded([model], graph, parts)
+        arrays = z.numpy(), graph.y.numpy(), [part.numpy() for part in (parts.train, parts.val, parts.test)]
+        decay = probe_weight_decay(graph.name)
         if model.uses_labels or cell.dropped:
             options: dict[str, Any] = {"probe": cell.probe, "seeds": range(cell.probe_seeds), "dropped": cell.dropped}
-            here.set_result(_marks(judged([model], graph, parts, **options)))
-            return here
-        (z,) = embedded([model], graph, parts)
-        assert graph.y is not None  # or there would be no split
-        arrays = z.numpy(), graph.y.numpy(), [part.numpy() for part in (parts.train, parts.val, parts.test)]
-        rules = cell.probe, cell.probe_seeds, probe_weight_decay(graph.name)
-        if self.pool is not None:
-            return self.pool.submit(_judged_elsewhere, *arrays, *rules)
-        here.set_result(_judged_elsewhere(*arrays, *rules))
-        return here
+            marks = _done(_marks(judged([model], graph, parts, **options)))
+        else:
+            marks = self._elsewhere(_judged_elsewhere, *arrays, cell.probe, cell.probe_seeds, decay)
+        looks: Looks = {}
+        for name in cell.looks:
+            look = find_look(name)
+            if look.first_only and seed:
+                looks[name] = _done(None)
+            elif look.of_model:
+                looks[name] = _done(look.measure(model, graph, parts))
+            else:
+                rules = None if model.uses_labels else probe_settings(cell.probe, decay)
+                looks[name] = self._elsewhere(look.measure, *arrays, rules)
+        return marks, looks
+
+    def _elsewhere(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return _done(work(*arguments)) if self.pool is None else self.pool.submit(work, *arguments)
 
     def collect(self, *, wait: bool) -> None:
         """Write the rows whose judges are done; with ``wait``, all."""
         for entry in list(self.pending):
-            cell, row, jobs = entry
-            if not wait and not all(job.done() for job in jobs):
+            if not wait and not entry.is_done():
                 continue
             try:
-                marks = [job.result() for job in jobs]
-                row |= {"test": [[test for test, _ in m] for m in marks], "val": [[val for _, val in m] for m in marks]}
+                row = entry.row | entry.found()
             except Exception as error:
-                row |= failure(error)
+                row = entry.row | failure(error)
             self.pending.remove(entry)
-            self.results.add(cell, row)
+            self.results.add(entry.cell, row)
+
+
+@dataclass
+class _Pending:
+    """A row whose judges are still at work: their marks and looks for every encoder seed."""
+
+    cell: Cell
+    row: dict[str, Any]
+    marks: list[Future[Marks]]
+    looks: list[Looks]
+
+    def is_done(self) -> bool:
+        return all(job.done() for job in (*self.marks, *(job for looks in self.looks for job in looks.values())))
+
+    def found(self) -> dict[str, Any]:
+        marks = [job.result() for job in self.marks]
+        tests, vals = ([[mark[which] for mark in each] for each in marks] for which in (0, 1))
+        looks = {name: [each[name].result() for each in self.looks] for name in self.cell.looks}
+        return {"test": tests, "val": vals, **({"looks": looks} if looks else {})}
+
+
+def _done(value: Any) -> Future[Any]:
+    """What a judge elsewhere would have promised, kept."""
+    kept: Future[Any] = Future()
+    kept.set_result(value)
+    return kept
 
 
 def _judged_elsewhere(

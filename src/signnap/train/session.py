@@ -36,12 +36,16 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where training ended: iteration, seconds over all sessions, the last logged numbers; its profile if wanted."""
+    """Where training ended: iteration, seconds over all sessions, the last logged numbers; its profile if wanted.
+
+    ``history`` has the logged numbers of all iterations that were logged.
+    """
 
     iteration: int
     seconds: float
     numbers: dict[str, float]
     profile: Profile | None = None
+    history: list[dict[str, float]] = field(default_factory=list)
 
 
 @dataclass
@@ -55,6 +59,7 @@ class Trainee:
     health: Health | None
     folder: RunFolder | None = None
     numbers: dict[str, float] = field(init=False)
+    history: list[dict[str, float]] = field(init=False, default_factory=list)
     before: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,14 +68,17 @@ class Trainee:
         for record in self.folder.read_metrics() if self.folder is not None and self.run.iteration else ():
             self.numbers = {name: value for name, value in record.items() if name not in ("iteration", "seconds")}
             self.before = record["seconds"]
+            self.history.append(record)
             self._check(record["iteration"])
 
     def look(self, step: Step, seconds: float) -> str | None:
         """Log an iteration; return what is wrong with it, if anything is."""
         iteration = self.run.iteration
         self.numbers = {name: float(value) for name, value in step.numbers.items()} | self.run.task.describe(step)
+        record = {"iteration": iteration, **self.numbers, "seconds": self.before + seconds}
+        self.history.append(record)
         if self.folder is not None:
-            self.folder.append_metrics({"iteration": iteration, **self.numbers, "seconds": self.before + seconds})
+            self.folder.append_metrics(record)
         return self._check(iteration)
 
     def _check(self, iteration: int) -> str | None:
@@ -129,7 +137,7 @@ def train(
     if collapses and stop_on_collapse:
         raise Collapsed(f"training collapsed: {collapses[0]}; --keep-going trains on regardless")
     seconds, profile = time.perf_counter() - begun, None if profiler is None else profiler.profile
-    return [Outcome(t.run.iteration, t.before + seconds, t.numbers, profile) for t in trainees]
+    return [Outcome(t.run.iteration, t.before + seconds, t.numbers, profile, t.history) for t in trainees]
 
 
 def _due(iteration: int, schedule: Schedule) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..data import load_graph, make_split
-from . import markdown
-from .paper import GRAPHS, reported
+from ...data import load_graph, make_split
+from .. import markdown
+from ..paper import GRAPHS, reported
 
 _COUNTS = ("nodes", "edges", "classes", "features", "train", "val", "test")
 
@@ -18,7 +18,7 @@ def counts(name: str) -> dict[str, int]:
     return {**found, "features": graph.num_features, **sizes}
 
 
-def table(graphs: tuple[str, ...] = GRAPHS) -> str:
+def page(graphs: tuple[str, ...] = GRAPHS) -> str:
     """Our counts in Markdown, with the paper's in brackets where they differ."""
     lines = []
     for name in graphs:

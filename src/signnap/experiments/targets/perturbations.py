@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import markdown
-from .cells import Cell, Results
-from .paper import GRAPHS, cell, reported
+from .. import markdown
+from ..cells import Cell, Results
+from ..paper import GRAPHS, cell, reported
 
 #: The paper multiplies noise by this (spec §2.7, item 13).
 _SCALE = 0.01
@@ -19,21 +19,21 @@ ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-def _cell(name: str, graph: str, seeds: int) -> Cell:
-    return cell("SIGNNAP(GCN)", graph, seeds, **ROWS[name])
+def _cell(name: str, graph: str) -> Cell:
+    return cell("SIGNNAP(GCN)", graph, **ROWS[name])
 
 
-def recipe(seeds: int = 5) -> list[Cell]:
+def recipe() -> list[Cell]:
     """All cells, graph by graph."""
-    return [_cell(name, graph, seeds) for graph in GRAPHS for name in ROWS]
+    return [_cell(name, graph) for graph in GRAPHS for name in ROWS]
 
 
-def table(results: Results, seeds: int = 5) -> str:
+def page(results: Results, seeds: int) -> str:
     """Mean and standard deviation over encoder seeds in Markdown, with the paper's single number below each."""
     lines = []
     for name in ROWS:
-        rows = [results.find(_cell(name, graph, seeds)) for graph in GRAPHS]
-        lines.append([name, *(markdown.shown(markdown.over_encoders(row), row) for row in rows)])
+        rows = [results.find(_cell(name, graph), seeds) for graph in GRAPHS]
+        lines.append([name, *(markdown.shown(markdown.over_encoders(row), row, seeds) for row in rows)])
         lines.append(["the paper", *(f"{reported()['perturbations'][name][graph]:.2f}" for graph in GRAPHS)])
     head = f"SIGNNAP(GCN), test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds.\n\n"
     return head + markdown.table(["perturbation", *GRAPHS], lines)

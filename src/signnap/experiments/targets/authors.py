@@ -5,16 +5,15 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
-from ..config import read_toml
-from ..data.catalog import DATASETS
-from ..evaluate import Summary
-from ..methods.registry import method_class
-from . import markdown
-from .cells import Cell, Results
+from ...config import read_toml
+from ...data.catalog import DATASETS
+from ...evaluate import Summary
+from ...methods.registry import method_class
+from .. import markdown
+from ..cells import Cell, Results
 
 #: A mean this close to the reported one counts as the same, and so does one within the reported standard deviation.
 TOLERANCE = 1.0
-_SEEDS = 3
 _COLUMNS = ["method", "graph", "split", "probe", "ours", "reported", "difference", "verdict", "device, s", "source"]
 _VERDICT = _COLUMNS.index("verdict")
 
@@ -24,7 +23,7 @@ def figures() -> list[dict[str, Any]]:
     return read_toml(str(resources.files(__package__) / "reported.toml"))["figures"]
 
 
-def cell(figure: dict[str, Any], probe: str, seeds: int = _SEEDS) -> Cell:
+def cell(figure: dict[str, Any], probe: str) -> Cell:
     """Our run beside a figure, read by one of its probes.
 
     Random splits are drawn anew for every encoder seed. The first probe is of the authors' kind, but chooses by
@@ -36,13 +35,13 @@ def cell(figure: dict[str, Any], probe: str, seeds: int = _SEEDS) -> Cell:
         settings["split"] = split if labelled else "none"
     return Cell(
         method, graph, settings, split=split, redrawn=split.startswith("random") and not labelled,
-        probe=probe, encoder_seeds=seeds, probe_seeds=5 if probe.startswith("linear") else 1,
+        probe=probe, probe_seeds=5 if probe.startswith("linear") else 1,
     )  # fmt: skip
 
 
-def recipe(seeds: int = _SEEDS) -> list[Cell]:
+def recipe() -> list[Cell]:
     """All cells of the table; figures that differ only in who reported them share one."""
-    cells = [cell(figure, probe, seeds) for figure in figures() for probe in figure["probes"]]
+    cells = [cell(figure, probe) for figure in figures() for probe in figure["probes"]]
     return list({each.key: each for each in cells}.values())
 
 
@@ -54,11 +53,11 @@ def verdict(ours: Summary, figure: dict[str, Any]) -> str:
     return "above" if gap > 0 else "misses"
 
 
-def table(results: Results, seeds: int = _SEEDS) -> str:
+def page(results: Results, seeds: int) -> str:
     """The comparison in Markdown, with a sentence that counts the verdicts of the authors' own figures."""
     lines, verdicts = [], []
     for figure in figures():
-        found = [_line(figure, probe, results.find(cell(figure, probe, seeds))) for probe in figure["probes"]]
+        found = [_line(figure, probe, results.find(cell(figure, probe), seeds)) for probe in figure["probes"]]
         lines += found
         verdicts += [found[0][_VERDICT]] * figure["own"]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("agrees", "above", "misses", "failed", "not run"))

@@ -5,36 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from ..evaluate import Summary, summarize
-from ..methods.registry import method_class
-from . import markdown
-from .cells import Cell, Results
-from .paper import GRAPHS, ROWS, cell, reported
+from ...evaluate import Summary, summarize
+from ...methods.registry import method_class
+from .. import markdown
+from ..cells import Cell, Results
+from ..paper import GRAPHS, ROWS, cell, reported
 
 ABOUT = """
 Test accuracy in % on the paper's splits. *Honest*: mean and standard deviation over {seeds} encoder seeds, each read by
-several probes (networks with labels are their own classifiers). *One encoder*: the first of these seeds alone, with the
-deviation over its probes, which is what the paper reports. *Rank* is the mean place among methods without labels over
-the graphs where all of them have a result. The best of those in a column is **bold**, the second _slanted_.
+several probes. *One encoder*: the first of these seeds alone, with the deviation over its probes, which is what the
+paper reports. Networks with labels are their own classifiers, and have no such row. *Rank* is the mean place among
+methods without labels over the graphs where all of them have a result. The best of those in a column is **bold**, the
+second _slanted_.
 """
 
 
-def recipe(seeds: int = 5) -> list[Cell]:
+def recipe() -> list[Cell]:
     """All cells, graph by graph."""
-    return [cell(name, graph, seeds) for graph in GRAPHS for name in ROWS]
+    return [cell(name, graph) for graph in GRAPHS for name in ROWS]
 
 
-def table(results: Results, seeds: int = 5) -> str:
+def page(results: Results, seeds: int) -> str:
     """Both protocols and the paper's numbers in Markdown."""
-    rows = {(name, graph): results.find(cell(name, graph, seeds)) for name in ROWS for graph in GRAPHS}
+    rows = {(name, graph): results.find(cell(name, graph), seeds) for name in ROWS for graph in GRAPHS}
     honest = {key: found for key, row in rows.items() if (found := markdown.over_encoders(row)) is not None}
-    single = {key: summarize((rows[key] or {})["test"][0]) for key in honest}
+    single = {key: summarize((rows[key] or {})["test"][0]) for key in honest if key[0] in unlabelled()}
     marks, ranks, lines = marked(honest), average_ranks(honest), []
-    shown = lambda found, key: markdown.shown(found.get(key), rows[key])
     for name in ROWS:
-        first = [marks.get((name, graph), "{}").format(shown(honest, (name, graph))) for graph in GRAPHS]
+        keys = [(name, graph) for graph in GRAPHS]
+        first = [marks.get(key, "{}").format(markdown.shown(honest.get(key), rows[key], seeds)) for key in keys]
         lines.append([f"{name}: honest", *first, f"{ranks[name]:.2f}" if name in ranks else "–"])
-        lines.append(["one encoder", *(shown(single, (name, graph)) for graph in GRAPHS), ""])
+        if name in unlabelled():
+            lines.append(["one encoder", *(str(single.get(key, "–")) for key in keys), ""])
         lines.append(["the paper", *(_reported(name, graph) for graph in GRAPHS), _reported_rank(name)])
     return ABOUT.format(seeds=seeds).strip() + "\n\n" + markdown.table(["method", *GRAPHS, "rank"], lines)
 

@@ -1,0 +1,35 @@
+"""How many anchors may share a draw of negatives? Not in the paper, where each has its own: what we chose by."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from ...evaluate import summarize
+from .. import markdown
+from ..cells import Cell, Results
+from ..paper import cell
+
+GRAPHS = ("pubmed", "facebook")
+#: Anchors that share a draw; 0: all. One anchor alone, which is the paper, costs ten times as much.
+SHARES = (64, 256, 512, 0)
+
+
+def _cell(share: int, graph: str) -> Cell:
+    return cell("SIGNNAP(GCN)", graph, share=share, iterations=1500)
+
+
+def recipe() -> list[Cell]:
+    """All cells, graph by graph."""
+    return [_cell(share, graph) for graph in GRAPHS for share in SHARES]
+
+
+def page(results: Results, seeds: int) -> str:
+    """Validation accuracy in Markdown: choices are made by that."""
+    lines = []
+    for share in SHARES:
+        rows = [results.find(_cell(share, graph), seeds) for graph in GRAPHS]
+        found = [None if not row or "error" in row else summarize([fmean(v) for v in row["val"]]) for row in rows]
+        line = (markdown.shown(mean, row, seeds) for mean, row in zip(found, rows, strict=True))
+        lines.append([str(share or "all"), *line])
+    head = "SIGNNAP(GCN), 1,500 iterations, validation accuracy in % on the paper's splits, "
+    return head + f"mean ± deviation over {seeds} encoder seeds.\n\n" + markdown.table(["anchors", *GRAPHS], lines)
