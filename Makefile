@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint format bench docs
+.PHONY: demo test lint format bench docs reproduce-quick pages
 
 demo: $(VENV)/ready
 	$(BIN)/signnap demo
@@ -27,6 +27,16 @@ bench: $(VENV)/ready
 	$(BIN)/signnap bench speed
 	$(BIN)/signnap bench memory
 
+# Every table and figure of the paper with next to no training: shows that all runs, into results-quick/.
+reproduce-quick: $(VENV)/ready-plots
+	$(BIN)/signnap reproduce all --quick
+
+# The pages and pictures of the committed rows, and the one of them that is in the documentation; trains nothing.
+pages: $(VENV)/ready-plots
+	$(BIN)/signnap reproduce authors --limit 0
+	$(BIN)/signnap reproduce all --limit 0
+	mv results/reproduction.md docs/reproduction.md
+
 docs: $(VENV)/ready-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
@@ -34,8 +44,9 @@ docs: $(VENV)/ready-docs
 $(VENV)/ready: extras :=
 $(VENV)/ready-dev: extras := [dev]
 $(VENV)/ready-docs: extras := [docs]
+$(VENV)/ready-plots: extras := [plots]
 
-$(VENV)/ready $(VENV)/ready-dev $(VENV)/ready-docs: pyproject.toml constraints.txt
+$(VENV)/ready $(VENV)/ready-dev $(VENV)/ready-docs $(VENV)/ready-plots: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and f"found Python {sys.version.split()[0]}: expected 3.10 or newer, name one with make PYTHON=...")'
 	@echo "installing into $(VENV); the first time this downloads PyTorch and takes some minutes"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)

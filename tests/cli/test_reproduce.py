@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from signnap.cli import reproduce
 from signnap.data import synthetic_graph
-from signnap.evaluate import logistic
-from signnap.experiments import authors, runner
+from signnap.evaluate import logistic, summarize
+from signnap.experiments import runner
+from signnap.experiments.cells import Cell
+from signnap.experiments.quick import banner
+from signnap.experiments.targets import Target, authors
 
 GRAPH = synthetic_graph(nodes=240, communities=3, words=60)
 SPLIT = "per-class:10:10"
@@ -55,9 +59,10 @@ def test_a_table_piece_by_piece(small, command):
         "reproduce", "authors", "--methods", "raw,supervised", "--graphs", "cora", "--device", "cpu", "--json"
     )
     page = os.path.join("results", "authors.md")
-    assert found.json == {"target": "authors", "cells": 1, "missing": 0, "table": page}
+    made = {"target": "authors", "cells": 1, "missing": 0, "page": page}
+    assert found.json == {"targets": [made], "rows": os.path.join("results", "rows.jsonl")}
     assert found.err.splitlines() == ["cell 1/1  raw on cora", f"wrote {page}"]
-    assert methods_in("results/authors.jsonl") == ["raw"]
+    assert methods_in("results/rows.jsonl") == ["raw"]
     assert "1 above, 0 misses, 0 failed, 2 not run" in Path(page).read_text()
 
     later = command("reproduce", "authors", "--device", "cpu", "--limit", 0)
@@ -66,21 +71,106 @@ def test_a_table_piece_by_piece(small, command):
     assert small == ["cora"]
 
     rest = command("reproduce", "authors", "--device", "cpu", "--json")
-    assert (rest.json["cells"], rest.json["missing"]) == (3, 0)
+    (made,) = rest.json["targets"]
+    assert (made["cells"], made["missing"]) == (3, 0)
     assert re.match(r"cell 3/3  .*supervised dim=8", rest.err)
     assert small == ["cora", "cora", "pubmed"]  # what was known is not run again
-    assert sorted(os.listdir("results")) == ["authors.jsonl", "authors.md"]
+    assert sorted(os.listdir("results")) == ["authors.md", "rows.jsonl"]
     assert "Of 3 figures that authors report for their own methods: 0 agrees, 3 above" in Path(page).read_text()
-    assert "signnap reproduce authors --device cpu" in Path("results/authors.jsonl").read_text()
+    assert "signnap reproduce authors --device cpu" in Path("results/rows.jsonl").read_text()
 
 
 def test_another_folder_and_a_cell_that_fails(small, command, monkeypatch):
     monkeypatch.setitem(FIGURES[1]["settings"], "dimm", 8)
     found = command("reproduce", "authors", "--results", "a/b", "--methods", "dgi", "--device", "cpu", "--json")
-    assert (found.json["missing"], found.json["table"]) == (1, os.path.join("a/b", "authors.md"))
-    assert "unknown parameter 'dimm'" in Path("a/b/authors.jsonl").read_text()
+    (made,) = found.json["targets"]
+    assert (made["missing"], made["page"]) == (1, os.path.join("a/b", "authors.md"))
+    assert "unknown parameter 'dimm'" in Path("a/b/rows.jsonl").read_text()
     assert "1 failed" in Path("a/b/authors.md").read_text()
     assert not Path("results").exists()
+
+
+def rows_in(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_seeds(small, command):
+    some = ("reproduce", "authors", "--methods", "dgi", "--device", "cpu")
+    command(*some, "--seeds", 1)
+    assert [row["seeds"] for row in rows_in("results/rows.jsonl")] == [[0]]
+    command(*some)  # the target's own number, of which one is known
+    rows = rows_in("results/rows.jsonl")
+    assert [row["seeds"] for row in rows] == [[0], [1, 2]]
+    found = [test for row in rows for (test,) in row["test"]]
+    for count in (2, 3):
+        command(*some, "--seeds", count)
+        first = summarize(found[:count])
+        assert f"| {first.mean:.1f} ± {first.std:.1f} |" in Path("results/authors.md").read_text()
+    assert len(set(found)) > 1 and small == ["cora", "cora"]  # nothing was left to do
+
+
+def test_a_quick_try(small, command):
+    found = command("reproduce", "authors", "--quick", "--device", "cpu", "--json")
+    page = os.path.join("results-quick", "authors.md")
+    assert found.json["targets"] == [{"target": "authors", "cells": 3, "missing": 0, "page": page}]
+    assert found.json["rows"] == os.path.join("results-quick", "rows.jsonl") and not Path("results").exists()
+    assert Path(page).read_text().startswith(f"{banner()}Of 3 figures that authors report")
+    rows = rows_in("results-quick/rows.jsonl")
+    assert [row["cell"]["method"] for row in rows] == ["raw", "dgi", "supervised"]
+    assert [row["cell"]["probe"] for row in rows] == ["linear-quick", "linear-quick", "none"]
+    assert [row["iterations"] for row in rows] == [[0], [2], [2]]
+    assert {row["cell"]["probe_seeds"] for row in rows} == {1}
+    more = command("reproduce", "authors", "--quick", "--seeds", 2, "--results", "mine", "--methods", "raw")
+    assert more.err.endswith(f"wrote {os.path.join('mine', 'authors.md')}\n")
+    (row,) = rows_in("mine/rows.jsonl")
+    assert row["seeds"] == [0, 1]
+
+
+def test_a_quick_try_is_no_result(small, command):
+    command("reproduce", "authors", "--quick", "--results", "results", "--device", "cpu")
+    small.clear()
+    command("reproduce", "authors", "--methods", "raw", "--device", "cpu")
+    assert small == ["cora"] and "**A quick try" not in Path("results/authors.md").read_text()
+
+
+@pytest.fixture
+def two(small, monkeypatch):
+    """Two targets that share a cell; the second is a figure. What their pages say is which seeds they have."""
+    rules = {"split": SPLIT, "probe": "logistic", "probe_seeds": 1}
+    raw, dgi = Cell("raw", "cora", **rules), Cell("dgi", "cora", FIGURES[1]["settings"], **rules)
+    known = lambda results, cell, seeds: (results.find(cell, seeds) or {}).get("seeds")
+    page = lambda cells: lambda results, seeds: " ".join(str(known(results, cell, seeds)) for cell in cells)
+    table = Target(lambda: [raw], page([raw]), seeds=1)
+    figure = Target(lambda: [raw, dgi], page([raw, dgi]), lambda results, seeds: f"drawn for {seeds}", seeds=2)
+    targets = {"table": table, "figure": figure}
+    monkeypatch.setattr(reproduce, "TARGETS", (reproduce.TARGETS[0], *targets))
+    monkeypatch.setattr("signnap.experiments.targets.TARGETS", targets)
+    monkeypatch.setattr("signnap.report.canvas.save", lambda figure, stem: Path(f"{stem}.png").write_text(figure))
+    return small
+
+
+def test_all(two, command):
+    found = command("reproduce", "all", "--device", "cpu", "--json")
+    page = lambda name: os.path.join("results", f"{name}.md")
+    assert found.json == {
+        "targets": [
+            {"target": "table", "cells": 1, "missing": 0, "page": page("table")},
+            {"target": "figure", "cells": 2, "missing": 0, "page": page("figure")},
+        ],
+        "rows": os.path.join("results", "rows.jsonl"),
+    }
+    rows = [(row["cell"]["method"], row["seeds"]) for row in rows_in("results/rows.jsonl")]
+    assert rows == [("raw", [0]), ("raw", [1]), ("dgi", [0, 1])]  # what the first found, the second has
+    assert Path(page("table")).read_text() == "[0]"
+    assert Path(page("figure")).read_text() == "![figure](figure.png)\n\n[0, 1] [0, 1]"
+    assert Path("results/figure.png").read_text() == "drawn for 2"
+    assert sorted(os.listdir("results")) == ["figure.md", "figure.png", "rows.jsonl", "table.md"]
+
+
+def test_all_of_some_methods(two, command):
+    found = command("reproduce", "all", "--methods", "raw", "--seeds", 1, "--device", "cpu", "--json")
+    assert [made["cells"] for made in found.json["targets"]] == [1, 1]
+    assert methods_in("results/rows.jsonl") == ["raw"] and "[0] None" in Path("results/figure.md").read_text()
 
 
 def test_ctrl_c(small, command, monkeypatch):
@@ -92,14 +182,14 @@ def test_ctrl_c(small, command, monkeypatch):
     monkeypatch.setattr(runner, "load_graph", load)
     stopped = command("reproduce", "authors", "--device", "cpu")
     assert stopped.code != 0 and "Traceback" not in stopped.err
-    assert methods_in("results/authors.jsonl") == ["raw", "dgi"]
+    assert methods_in("results/rows.jsonl") == ["raw", "dgi"]
 
 
 def test_help(command):
     usage = command("reproduce", "--help")
     assert usage.code == 0
-    for option in ("--results", "--methods", "--graphs", "--jobs", "--limit", "--device", "--json"):
-        assert option in usage.out
+    for option in ("results", "methods", "graphs", "seeds", "quick", "jobs", "limit", "device", "json"):
+        assert f"--{option}" in usage.out
     assert "reproduce" in command("--help").out
 
 
@@ -109,11 +199,11 @@ def blocked_folder():
 
 def broken_rows():
     Path("results").mkdir()
-    Path("results/authors.jsonl").write_text("nonsense\n")
+    Path("results/rows.jsonl").write_text("nonsense\n")
 
 
 def folder_of_that_name():
-    Path("results/authors.jsonl").mkdir(parents=True)
+    Path("results/rows.jsonl").mkdir(parents=True)
 
 
 #: name -> (what is done to the folder, further arguments, a pattern of the sentence)
@@ -121,7 +211,7 @@ CASES = {
     "target": (
         None,
         ("autors",),
-        r"unknown target 'autors', did you mean 'authors'\? Known: authors, table-datasets, ",
+        r"unknown target 'autors', did you mean 'authors'\? Known: all, authors, figure-dimensions, ",
     ),
     "method": (
         None,
@@ -137,15 +227,15 @@ CASES = {
     "no such cell": (
         None,
         ("authors", "--methods", "dgi,raw", "--graphs", "pubmed"),
-        r"the table has no cell with dgi or raw on pubmed$",
+        r"there is no cell with dgi or raw on pubmed$",
     ),
     "a file for a folder": (
         blocked_folder,
         ("authors", "--results", "taken"),
-        r"cannot write taken/authors\.jsonl: File exists; nothing was left half-written",
+        r"cannot write taken/rows\.jsonl: File exists; nothing was left half-written",
     ),
-    "a folder for a file": (folder_of_that_name, ("authors",), r"cannot read results/authors\.jsonl: Is a directory"),
-    "broken rows": (broken_rows, ("authors",), r"results/authors\.jsonl, line 1 is not a result of this program"),
+    "a folder for a file": (folder_of_that_name, ("authors",), r"cannot read results/rows\.jsonl: Is a directory"),
+    "broken rows": (broken_rows, ("authors",), r"results/rows\.jsonl, line 1 is not a result of this program"),
     "device": (None, ("authors", "--device", "gpu"), r"device is 'gpu': expected auto, cpu or cuda"),
 }
 
@@ -160,8 +250,9 @@ def test_one_sentence_and_nothing_changed(case, small, fails):
     assert small == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["authors", "--jobs", "-1"], ["authors", "--limit", "soon"]])
-def test_bad_usage(arguments, command):
+@pytest.mark.parametrize("options", [None, ["--jobs", "-1"], ["--limit", "soon"], ["--seeds", "0"]])
+def test_bad_usage(options, command):
+    arguments = [] if options is None else ["authors", *options]
     result = command("reproduce", *arguments)
     assert (result.code, result.out) == (2, "")
     assert "Usage: " in result.err and "Traceback" not in result.err

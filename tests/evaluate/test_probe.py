@@ -165,6 +165,22 @@ def test_wrong_resample_shape_and_no_seeds(clouds):
         linear_probe(*clouds(), seeds=[])
 
 
+def test_who_watches_sees_the_first_seed_after_every_epoch(clouds):
+    z, y, train, val, test = clouds()
+    settings, seen = ProbeSettings(epochs=12, lr=0.02, logit_dropout=0.0), []
+    watched = linear_probe(
+        z, y, train, val, test, settings=settings, seeds=[3, 1], watch=lambda *told: seen.append(told)
+    )
+    assert watched == linear_probe(z, y, train, val, test, settings=settings, seeds=[3, 1])  # watching changes nothing
+    assert [epoch for epoch, _, _ in seen] == [*range(1, 13)]
+    for epoch, on_train, on_val in seen:  # validation loss falls, so a probe trained so long ends with these weights
+        short = ProbeSettings(epochs=epoch, lr=0.02, logit_dropout=0.0)
+        result = linear_probe(z, y, train, val, test, settings=short, seeds=[3])[0]
+        assert result.best_epoch == epoch and on_val == result.val_accuracy
+        assert on_train == linear_probe(z, y, train, val, train, settings=short, seeds=[3])[0].test_accuracy
+    assert seen[-1][1:] != seen[0][1:]
+
+
 @pytest.mark.long
 def test_the_inductive_case_stays_under_a_minute(clouds):
     z, y, *_ = clouds(n=34_493, d=128, classes=5, noise=8.0)

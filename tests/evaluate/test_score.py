@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from signnap.errors import SignnapError
-from signnap.evaluate import PROBES, ProbeSettings, linear_probe, score, summarize
+from signnap.evaluate import PROBES, ProbeSettings, linear_probe, probe_settings, score, summarize
 from signnap.graph import SparseFeatures
 
 
@@ -35,6 +35,17 @@ def test_honest_protocol_spreads_over_encoders(clouds):
     as_dict = judged.as_dict()
     assert json.loads(json.dumps(as_dict)) == as_dict
     assert set(as_dict["accuracy"]) == {"mean", "std", "values"}
+
+
+def test_how_a_probe_of_that_name_learns():
+    assert probe_settings("linear") == probe_settings("linear", 5e-4) == ProbeSettings()
+    assert probe_settings("linear-plain", 3.0) == ProbeSettings(logit_dropout=0.0, weight_decay=3.0)
+    assert probe_settings("linear", 0.0).weight_decay == 0.0
+    assert probe_settings("linear-dgi", 3.0).weight_decay == 0.0  # it has none to change
+    assert probe_settings("logistic") is probe_settings("logistic", 3.0) is None
+    assert probe_settings("linear-quick").epochs < probe_settings("linear").epochs
+    with pytest.raises(SignnapError, match="unknown probe 'linaer', did you mean 'linear'"):
+        probe_settings("linaer")
 
 
 def test_score_says_what_it_wants(clouds):

@@ -4,11 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
+from made_rows import failed, row
 
 from signnap.data import DATASETS, make_split, synthetic_graph
 from signnap.evaluate import PROBES, summarize
-from signnap.experiments import authors
 from signnap.experiments.cells import Results
+from signnap.experiments.targets import TARGETS, authors
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
 
@@ -43,7 +44,6 @@ def test_every_figure_can_be_run(figure, labelled):
     # Whoever learns labels learns those of this split; the others see the whole graph.
     assert settings.split == (cell.split if method.uses_labels else "none")
     assert cell.redrawn == (cell.split.startswith("random:") and not method.uses_labels)
-    assert (cell.encoder_seeds, authors.cell(figure, figure["probes"][0], 7).encoder_seeds) == (3, 7)
 
 
 def test_no_figure_stands_there_twice():
@@ -101,24 +101,21 @@ def cells_of(text):
 def few(monkeypatch, tmp_path):
     """A table of few figures, of which some were run."""
     monkeypatch.setattr(authors, "figures", lambda: FEW)
-    results = Results(tmp_path / "authors.jsonl")
+    results = Results(tmp_path / "rows.jsonl")
     for number, test in {0: [[79.0, 81.0], [81.0, 83.0]], 2: [[65.0]], 3: [[80.0], [82.0]], 6: [[80.0]]}.items():
-        results.add(
-            authors.cell(FEW[number], "logistic", 2),
-            {"test": test, "val": [[1.0]], "device": "Fast One", "seconds": 4.4},
-        )
-    results.add(authors.cell(FEW[4], "logistic", 2), {"error": "MemoryError: "})
+        results.add(authors.cell(FEW[number], "logistic"), row(test))
+    results.add(authors.cell(FEW[4], "logistic"), failed())
     return results
 
 
 def test_every_cell_is_run_once(few):
-    cells = [authors.cell(figure, "logistic", 2) for figure in FEW]
+    cells = [authors.cell(figure, "logistic") for figure in FEW]
     assert cells[0] == cells[1]  # what the authors found, and what others did
-    assert authors.recipe(2) == cells[1:]
+    assert authors.recipe() == cells[1:]
 
 
 def test_the_table(few):
-    _, rows = cells_of(authors.table(few, 2))
+    _, rows = cells_of(authors.page(few, 2))
     assert [row["verdict"] for row in rows] == ["agrees", "above", "above", "misses", "failed", "not run", "agrees"]
     assert [row["graph"] for row in rows] == [each["graph"] for each in FEW]
     first = rows[0]  # the mean of each encoder's probes, then over encoders
@@ -130,17 +127,24 @@ def test_the_table(few):
 
 
 def test_the_sentence_counts_own_figures_only(few):
-    head, _ = cells_of(authors.table(few, 2))
+    head, _ = cells_of(authors.page(few, 2))
     counted = "1 agrees, 1 above, 1 misses, 1 failed, 1 not run"
     assert head == f"Of 5 figures that authors report for their own methods: {counted}."
-    head, rows = cells_of(authors.table(few, 3))  # other cells, of which nothing is known
+
+
+def test_nothing_is_known_of_other_cells(few, tmp_path):
+    head, rows = cells_of(authors.page(Results(tmp_path / "none.jsonl"), 2))
     assert {row["verdict"] for row in rows} == {"not run"} and "5 not run" in head
+    _, rows = cells_of(authors.page(few, 1))  # the first encoder alone
+    assert (rows[0]["ours"], rows[3]["ours"]) == ("80.0 ± 0.0", "80.0 ± 0.0")
 
 
 def test_the_page_shows_the_rows():
-    path = ROOT / "results" / "authors.jsonl"
+    path = ROOT / "results" / "rows.jsonl"
     if not path.exists():
         pytest.skip("there are no rows here: signnap reproduce authors makes them")
     page = (ROOT / "docs" / "methods.md").read_text("utf-8")
     (shown,) = re.findall("<!-- authors: begin -->\n(.*?)<!-- authors: end -->", page, re.DOTALL)
-    assert shown.strip() == authors.table(Results(path)).strip(), "put results/authors.md between the markers"
+    assert shown.strip() == authors.page(Results(path), TARGETS["authors"].seeds).strip(), (
+        "put results/authors.md between the markers"
+    )

@@ -13,24 +13,26 @@ from signnap.errors import SignnapError
 from signnap.experiments.cells import Cell, Results
 
 RAW, DGI = Cell("raw", "synthetic"), Cell("dgi", "synthetic", {"dim": 8, "iterations": 3}, split="per-class:5:5")
-KNOWN = {"test": [[50.0]], "val": [[60.0]]}
+KNOWN = {"seeds": [0], "seconds": 1.5, "iterations": [3], "test": [[50.0]], "val": [[60.0]]}
+FAILED = {"seeds": [0], "error": "MemoryError: "}
 NAMES = st.text(max_size=5)
 VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | NAMES
 
 
-@given(st.dictionaries(NAMES, VALUES, max_size=4), st.booleans(), NAMES, st.integers(1, 9))
-def test_equal_cells_have_equal_keys_and_survive_json(settings, redrawn, split, seeds):
-    cell = Cell("dgi", "cora", settings, split=split, redrawn=redrawn, encoder_seeds=seeds)
+@given(st.dictionaries(NAMES, VALUES, max_size=4), st.booleans(), NAMES, st.lists(NAMES, max_size=3))
+def test_equal_cells_have_equal_keys_and_survive_json(settings, redrawn, split, looks):
+    cell = Cell("dgi", "cora", settings, split=split, redrawn=redrawn, looks=tuple(looks))
     backwards = replace(cell, settings=dict(reversed(settings.items())))
     again = Cell(**json.loads(json.dumps(asdict(cell))))
     assert again == cell == backwards
     assert again.key == cell.key == backwards.key
     assert "\n" not in cell.key
+    assert again.looks == tuple(looks)  # JSON knows lists only
 
 
 CHANGES = {
     "method": "raw", "graph": "cora", "settings": {"dim": 9, "iterations": 3}, "split": "paper", "redrawn": True,
-    "probe": "logistic", "dropped": True, "encoder_seeds": 1, "probe_seeds": 1,
+    "probe": "logistic", "dropped": True, "probe_seeds": 1, "looks": ("map",),
 }  # fmt: skip
 
 
@@ -50,29 +52,30 @@ def test_a_cell_in_words():
 def test_rows_come_back(tmp_path):
     path = tmp_path / "not there yet" / "rows.jsonl"
     results = Results(path)
-    assert results.find(RAW) is None and not path.parent.exists()
+    assert results.find(RAW, 1) is None and not path.parent.exists()
     odd = replace(RAW, graph="Kühe\u2028\x85\ud800.csv", settings={"a": 1, "b": 2})  # line ends, half a character
     results.add(RAW, KNOWN)
-    results.add(odd, KNOWN | {"error": "ValueError: 牛"})
+    results.add(odd, FAILED | {"error": "ValueError: 牛"})
     results.add(DGI, KNOWN)
     read = Results(path)
-    assert read.find(RAW) == {"cell": asdict(RAW), **KNOWN}
-    assert read.find(replace(odd, settings={"b": 2, "a": 1}))["error"] == "ValueError: 牛"
-    assert read.find(replace(RAW, probe="logistic")) is None
+    for known in (results, read):
+        assert known.find(RAW, 1) == {"cell": asdict(RAW) | {"looks": []}, **KNOWN}
+        assert known.find(replace(odd, settings={"b": 2, "a": 1}), 1)["error"] == "ValueError: 牛"
+        assert known.find(replace(RAW, probe="logistic"), 1) is None
     lines = path.read_bytes().split(b"\n")
     assert [json.loads(line)["cell"]["method"] for line in lines[:-1]] == ["raw", "raw", "dgi"] and lines[-1] == b""
 
 
 def test_what_is_missing(tmp_path):
     results, other = Results(tmp_path / "rows.jsonl"), replace(RAW, graph="cora")
-    assert results.missing([RAW, DGI, other]) == [RAW, DGI, other]
+    assert results.missing([RAW, DGI, other], 1) == [(RAW, [0]), (DGI, [0]), (other, [0])]
     results.add(RAW, KNOWN)
-    results.add(other, {"error": "MemoryError: "})
+    results.add(other, FAILED)
     for known in (results, Results(results.path)):
-        assert known.missing([RAW, DGI, other]) == [DGI, other]  # a failure is tried again
-        assert known.missing([DGI, RAW, replace(DGI)]) == [DGI]  # and nothing twice
+        assert known.missing([RAW, DGI, other], 1) == [(DGI, [0]), (other, [0])]  # a failure is tried again
+        assert known.missing([DGI, RAW, replace(DGI)], 1) == [(DGI, [0])]  # and nothing twice
     results.add(other, KNOWN)
-    assert "error" not in results.find(other) and results.missing([RAW, other]) == []
+    assert "error" not in results.find(other, 1) and results.missing([RAW, other], 1) == []
     assert results.path.read_text().count("\n") == 2
 
 
@@ -82,7 +85,8 @@ WHOLE = json.dumps({"cell": asdict(RAW), **KNOWN}).encode()
 @pytest.mark.parametrize(
     "broken",
     [b"", b"{", b"\xff\xfe\xfd", b"[]", b"3", b'"row"', b"{}", b'{"cell": 3}', b'{"cell": {"method": "raw"}}',
-     b'{"cell": {"method": "raw", "graph": "cora", "colour": "red"}}', WHOLE[:-9]],
+     b'{"cell": {"method": "raw", "graph": "cora", "colour": "red"}}', WHOLE[:-9],
+     json.dumps({"cell": asdict(DGI)}).encode(), json.dumps({"cell": asdict(DGI), "seeds": 3}).encode()],
 )  # fmt: skip
 def test_a_broken_line_is_one_sentence(broken, tmp_path):
     path = tmp_path / "rows.jsonl"
@@ -109,8 +113,8 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
 import os, signal
 from signnap.experiments.cells import Cell, Results
 os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # all is written, nothing is in its place
-Results({str(path)!r}).add(Cell("dgi", "cora"), {{"test": [[1.0]] * 1000}})
+Results({str(path)!r}).add(Cell("dgi", "cora"), {{"seeds": [0], "test": [[1.0]] * 1000}})
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
     assert path.read_bytes() == before
-    assert Results(path).missing([RAW, Cell("dgi", "cora")]) == [Cell("dgi", "cora")]
+    assert Results(path).missing([RAW, Cell("dgi", "cora")], 1) == [(Cell("dgi", "cora"), [0])]

@@ -6,11 +6,12 @@ from dataclasses import replace
 from threading import Event
 
 import pytest
-from tiny_cells import expected, fill, numbers, tiny
+from tiny_cells import SEEDS, expected, fill, numbers, tiny
 
 from signnap.errors import SignnapError
 from signnap.experiments import runner
 from signnap.experiments.cells import Results
+from signnap.methods.method import Method
 from signnap.methods.registry import method_class
 
 pytestmark = pytest.mark.usefixtures("loaded", "short_probes")
@@ -19,10 +20,10 @@ pytestmark = pytest.mark.usefixtures("loaded", "short_probes")
 def test_only_what_is_missing_is_done(results, trained, loaded):
     cells = [tiny("raw"), tiny("dgi"), tiny("raw")]  # one of them twice
     assert fill(cells[:1], results) == 0
-    before = results.find(cells[0])
+    before = results.find(cells[0], SEEDS)
     assert fill(cells, results) == 0
     assert trained == [("raw", "synthetic"), ("dgi", "synthetic")]
-    assert results.find(cells[0]) == before
+    assert results.find(cells[0], SEEDS) == before
     loaded.clear()
     assert fill(cells, Results(results.path)) == 0
     assert len(trained) == 2 and loaded == []
@@ -45,7 +46,7 @@ def test_one_failure_costs_one_cell(results, trained):
         tiny("raw"),
     ]
     assert fill(cells, results) == 5
-    errors = [results.find(cell).get("error", "") for cell in cells]
+    errors = [results.find(cell, SEEDS).get("error", "") for cell in cells]
     patterns = [
         "unknown parameter 'dimm'",
         "there is no graph",
@@ -56,8 +57,8 @@ def test_one_failure_costs_one_cell(results, trained):
     ]
     for error, pattern in zip(errors, patterns, strict=True):
         assert error.startswith("SignnapError: ") == bool(pattern) and pattern in error
-    assert all("date" in results.find(cell) and "test" not in results.find(cell) for cell in cells[:5])
-    assert numbers(results.find(cells[5])) == expected(cells[5])
+    assert all("date" in results.find(cell, SEEDS) and "test" not in results.find(cell, SEEDS) for cell in cells[:5])
+    assert numbers(results.find(cells[5], SEEDS)) == expected(cells[5])
 
 
 def test_failures_are_tried_again(results, monkeypatch, trained):
@@ -65,10 +66,10 @@ def test_failures_are_tried_again(results, monkeypatch, trained):
     with monkeypatch.context() as broken:
         broken.setattr(method_class("dgi"), "build_encoder", lambda *_: 1 / 0)
         assert fill(cells, results) == 1
-    assert results.find(cells[0])["error"] == "ZeroDivisionError: division by zero"
+    assert results.find(cells[0], SEEDS)["error"] == "ZeroDivisionError: division by zero"
     assert fill(cells, results) == 0
     assert trained == [("dgi", "synthetic"), ("raw", "synthetic"), ("dgi", "synthetic")]
-    assert numbers(results.find(cells[0])) == expected(cells[0])
+    assert numbers(results.find(cells[0], SEEDS)) == expected(cells[0])
 
 
 def test_a_limit_of_nothing_begins_nothing(results, loaded, monkeypatch):
@@ -110,7 +111,7 @@ def test_ctrl_c_keeps_what_is_written(results, trained):
     with pytest.raises(KeyboardInterrupt):
         fill(cells, results, report=lambda done, words: done == 2 and interrupt())
     kept = Results(results.path)
-    assert kept.missing(cells) == cells[2:]
+    assert kept.missing(cells, SEEDS) == [(cells[2], [0, 1])]
     assert fill(cells, kept) == 0
     assert trained == [("raw", "a"), ("raw", "b"), ("raw", "c")]
 
@@ -120,8 +121,8 @@ def test_ctrl_c_in_training_is_no_result(results, monkeypatch):
     cells = [tiny("raw"), tiny("dgi")]
     with pytest.raises(KeyboardInterrupt):
         fill(cells, results)
-    assert Results(results.path).missing(cells) == cells[1:]
-    assert results.find(cells[1]) is None
+    assert Results(results.path).missing(cells, SEEDS) == [(cells[1], [0, 1])]
+    assert results.find(cells[1], SEEDS) is None
 
 
 @pytest.fixture
@@ -144,13 +145,13 @@ def test_cells_train_while_others_are_judged(results, at_work):
     cells, known = [tiny("raw", name) for name in "abc"], []
 
     def report(done, words):
-        known.append(len(cells) - len(Results(results.path).missing(cells)))
+        known.append(len(cells) - len(Results(results.path).missing(cells, SEEDS)))
         if done == 3:
             at_work[1].set()
 
     assert fill(cells, results, jobs=2, report=report) == 0
     assert known == [0, 0, 0]
-    assert all(numbers(results.find(cell)) == expected(cell) for cell in cells)
+    assert all(numbers(results.find(cell, SEEDS)) == expected(cell) for cell in cells)
 
 
 def test_ctrl_c_does_not_wait_for_judges_that_have_not_begun(results, at_work):
@@ -174,3 +175,32 @@ def test_nothing_is_trained_that_cannot_be_kept(tmp_path, loaded):
     with pytest.raises(SignnapError, match="device is 'gpu': expected auto, cpu or cuda"):
         fill([tiny("raw")], Results(tmp_path / "rows.jsonl"), device="gpu")
     assert loaded == [] and not (tmp_path / "rows.jsonl").exists()
+
+
+# -- more seeds later --------------------------------------------------------------------------------------------------
+
+
+def test_more_seeds_train_only_those(results, tmp_path, monkeypatch):
+    seeds, fit_seeds = [], Method.fit_seeds
+    spy = lambda self, graph, wanted, **options: seeds.append([*wanted]) or fit_seeds(self, graph, wanted, **options)
+    monkeypatch.setattr(Method, "fit_seeds", spy)
+    cell, fresh = (
+        tiny("dgi", split="random:0.2:0.2", redrawn=True, looks=("spread", "map")),
+        Results(tmp_path / "fresh"),
+    )
+    assert fill([cell], results, seeds=2) == 0
+    assert fill([cell], results, seeds=4) == fill([cell], results, seeds=1) == 0
+    assert seeds == [[0, 1], [2, 3]]
+    assert fill([cell], fresh, seeds=4) == 0
+    found, whole = results.find(cell, 4), fresh.find(cell, 4)
+    assert numbers(found) == numbers(whole) == expected(cell, 4)
+    assert [found[name] for name in ("seeds", "iterations", "looks")] == [
+        whole[name] for name in ("seeds", "iterations", "looks")
+    ]
+
+
+def test_a_rule_decides_what_is_run(tmp_path, trained):
+    results = Results(tmp_path / "rows.jsonl", lambda cell: replace(cell, graph="pubmed"))
+    assert fill([tiny("raw", "cora"), tiny("raw", "facebook")], results) == 0
+    assert trained == [("raw", "pubmed")]
+    assert numbers(results.find(tiny("raw", "cora"), SEEDS)) == expected(tiny("raw", "pubmed"))

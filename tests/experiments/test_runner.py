@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tiny_cells import GRAPH, SPLIT, TINY, expected, fill, numbers, tiny
+from tiny_cells import GRAPH, SEEDS, SPLIT, TINY, expected, fill, numbers, tiny
 
 from signnap import SIGNNAP
 from signnap.data import make_split
@@ -21,16 +21,16 @@ pytestmark = pytest.mark.usefixtures("loaded", "short_probes")
 WHOLE_GRID = logistic.GRID
 
 
-def one(cell, results, **options):
+def one(cell, results, seeds=SEEDS, **options):
     """The row of one cell that must not fail."""
-    assert fill([cell], results, **options) == 0, results.find(cell)
-    return results.find(cell)
+    assert fill([cell], results, seeds=seeds, **options) == 0, results.find(cell, seeds)
+    return results.find(cell, seeds)
 
 
 @pytest.mark.parametrize(
     "cell",
     [
-        tiny("raw", encoder_seeds=1),
+        tiny("raw"),
         tiny("dgi"),
         tiny("deepwalk"),
         tiny("dgi", graph="amazon_photo", probe="linear", probe_seeds=3),  # where the probe's weights do not decay
@@ -46,20 +46,21 @@ def test_numbers_are_those_of_the_judge(cell, results):
         models = [method_class("dgi")(**cell.settings, seed=n).fit(GRAPH, device="cpu") for n in range(2)]
         whole = judged(models, GRAPH, make_split(GRAPH, cell.split), probe="logistic")
         assert numbers(row) == (whole.runs, whole.val_runs)
-    assert [len(probes) for probes in row["test"]] == [cell.probe_seeds] * cell.encoder_seeds
+    assert [len(probes) for probes in row["test"]] == [cell.probe_seeds] * SEEDS
     assert row["test"] != row["val"]
-    assert row["iterations"] == [TINY[cell.method].get("iterations", 0)] * cell.encoder_seeds
+    assert row["iterations"] == [TINY[cell.method].get("iterations", 0)] * SEEDS
     assert {"date", "command", "device", "torch", "signnap", "revision"} <= row.keys()
-    assert Results(results.path).find(cell) == row
+    assert row["seeds"] == [0, 1]
+    assert Results(results.path).find(cell, SEEDS) == row
 
 
 def test_redrawn_gives_every_seed_a_split_of_its_own(results):
-    once = tiny("dgi", split="random:0.2:0.2", encoder_seeds=3)
+    once = tiny("dgi", split="random:0.2:0.2")
     anew = replace(once, redrawn=True)
-    assert fill([once, anew], results) == 0
-    assert numbers(results.find(once)) == expected(once)
-    assert numbers(results.find(anew)) == expected(anew)
-    (first, *others), (same, *changed) = results.find(once)["test"], results.find(anew)["test"]
+    assert fill([once, anew], results, seeds=3) == 0
+    assert numbers(results.find(once, 3)) == expected(once, 3)
+    assert numbers(results.find(anew, 3)) == expected(anew, 3)
+    (first, *others), (same, *changed) = results.find(once, 3)["test"], results.find(anew, 3)["test"]
     assert first == same and others != changed
 
 
@@ -75,8 +76,8 @@ def test_labels_of_one_split_are_not_judged_on_another(results, trained):
     cell = tiny("supervised", settings={"split": "random:0.2:0.2"}, split="random:0.2:0.2", redrawn=True)
     other = tiny("supervised", split="per-class:9:9")
     assert fill([cell, other], results) == 2
-    assert results.find(cell)["error"].endswith("learns from the labels of one split: expected redrawn False")
-    assert "trained on labels of the split per-class:10:10" in results.find(other)["error"]
+    assert results.find(cell, SEEDS)["error"].endswith("learns from the labels of one split: expected redrawn False")
+    assert "trained on labels of the split per-class:10:10" in results.find(other, SEEDS)["error"]
     assert len(trained) == 1  # nothing was trained in vain
 
 
@@ -94,16 +95,16 @@ def test_other_processes_judge_alike(results, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     threads = []
     watch = lambda *_: threads.append([os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")])
-    cells = [tiny("dgi", encoder_seeds=1), tiny("raw", probe="nonsense"), tiny("supervised", probe="none"), tiny("raw")]
+    cells = [tiny("dgi"), tiny("raw", probe="nonsense"), tiny("supervised", probe="none"), tiny("raw")]
     here = Results(tmp_path / "here.jsonl")
     assert fill(cells, here) == 1
     assert fill(cells, results, jobs=1, report=watch) == 1
     for cell in cells:
-        alone, elsewhere = here.find(cell), results.find(cell)
+        alone, elsewhere = here.find(cell, SEEDS), results.find(cell, SEEDS)
         assert [alone.get(key) for key in ("test", "val", "error", "iterations")] == [
             elsewhere.get(key) for key in ("test", "val", "error", "iterations")
         ]
-    assert "unknown probe 'nonsense'" in results.find(cells[1])["error"]
+    assert "unknown probe 'nonsense'" in results.find(cells[1], SEEDS)["error"]
     assert threads == [["1", "1"]] * 4  # for the processes that begin now
     watch()
     assert threads[-1] == ["3", None]

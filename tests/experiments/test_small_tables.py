@@ -1,15 +1,12 @@
 """The paper's tables of data sets and of perturbations."""
 
 import pytest
+from made_rows import failed, row, table_of
 
-from signnap.experiments import perturbations, statistics
 from signnap.experiments.cells import Results
 from signnap.experiments.paper import GRAPHS, reported
+from signnap.experiments.targets import datasets, perturbations
 from signnap.methods.settings import resolve
-
-
-def rows_of(page):
-    return [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("|")]
 
 
 def test_every_perturbation_of_the_paper():
@@ -17,7 +14,7 @@ def test_every_perturbation_of_the_paper():
     cells = perturbations.recipe()
     assert len({cell.key for cell in cells}) == len(cells) == 7 * 6
     drawn = {
-        name: resolve(perturbations._cell(name, "pubmed", 5).settings, dataset="pubmed") for name in perturbations.ROWS
+        name: resolve(perturbations._cell(name, "pubmed").settings, dataset="pubmed") for name in perturbations.ROWS
     }
     assert {name: (s.drop_edge, s.noise) for name, s in drawn.items()} == {
         "DropEdge": (0.3, "none"), "Gaussian": (0.0, "gaussian:0.01"), "Laplace": (0.0, "laplace:0.01"),
@@ -28,10 +25,10 @@ def test_every_perturbation_of_the_paper():
 
 def test_the_table_of_perturbations(tmp_path):
     results = Results(tmp_path / "rows.jsonl")
-    results.add(perturbations._cell("Laplace", "facebook", 2), {"test": [[70.0, 72.0], [73.0, 73.0]], "val": []})
-    results.add(perturbations._cell("Laplace", "pubmed", 2), {"error": "MemoryError: "})
-    lines = rows_of(perturbations.table(results, 2))
-    assert lines[0] == ["perturbation", *GRAPHS] and len(lines) == 2 + 2 * 7
+    results.add(perturbations._cell("Laplace", "facebook"), row([[70.0, 72.0], [73.0, 73.0]]))
+    results.add(perturbations._cell("Laplace", "pubmed"), failed())
+    lines = table_of(perturbations.page(results, 2))
+    assert lines[0] == ["perturbation", *GRAPHS] and len(lines) == 1 + 2 * 7
     at = next(number for number, line in enumerate(lines) if line[0] == "Laplace")
     assert lines[at][1:4] == ["failed", "72.00 ± 1.41", "–"]
     assert lines[at + 1][:3] == ["the paper", "76.98", "71.22"]
@@ -41,12 +38,12 @@ def test_the_table_of_perturbations(tmp_path):
 def test_the_table_of_data_sets(raw_data, monkeypatch, tmp_path):
     monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
     monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path))
-    _, _, pubmed, photo = rows_of(statistics.table(("pubmed", "amazon_photo")))
+    _, pubmed, photo = table_of(datasets.page(("pubmed", "amazon_photo")))
     assert pubmed == ["pubmed", "19,717", "44,324", "3", "500", "60", "500", "1,000"]
     assert photo[:4] == ["amazon_photo", "7,650", "119,081", "8"] and photo[5:] == ["160", "240", "7,250"]
 
 
 def test_what_differs_is_shown():
-    assert [statistics._beside(10, 10), statistics._beside(10, "rest"), statistics._beside(1000, 1200)] == [
+    assert [datasets._beside(10, 10), datasets._beside(10, "rest"), datasets._beside(1000, 1200)] == [
         "10", "10", "1,000 (1,200)"
     ]  # fmt: skip

@@ -162,6 +162,23 @@ def test_a_finished_run_remembers_its_numbers_and_seconds(small_graph, start, fo
     assert further.seconds > list(folder.read_metrics())[2]["seconds"]
 
 
+def test_history_is_what_was_logged(small_graph, start, folder):
+    run = start(small_graph)
+    first = session(run, 6, folder=folder)
+    assert first.history == [*folder.read_metrics()] and len(first.history) == 3
+    further = session(run, 10, folder=folder)  # and goes on where a session ended
+    assert further.history == [*folder.read_metrics()]
+    assert [record["iteration"] for record in further.history] == [1, 4, 6, 8, 10]
+    assert further.history[-1].items() >= further.numbers.items()
+
+
+def test_history_needs_no_folder_and_is_each_trainee_s_own(small_graph, start):
+    trainees = [Trainee(start(small_graph, seed=seed), Health()) for seed in range(2)]
+    one, other = train(trainees, Schedule(6, log_every=4))
+    assert [record["iteration"] for record in one.history] == [1, 4, 6]
+    assert [record["loss"] for record in one.history] != [record["loss"] for record in other.history]
+
+
 @pytest.mark.parametrize("stuck", [True, False])
 def test_a_resumed_run_remembers_how_long_it_has_been_at_chance(stuck, small_graph, start, folder):
     run = start(small_graph, temperature=1e4)  # every loss is at chance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from math import inf
 from pathlib import Path
@@ -31,11 +32,13 @@ TARGETS = (
     "figure-hyperparameters",
     "figure-dimensions",
     "table-sharing",
+    "table-grid",
+    "reproduction",
 )
 
 
 def reproduce(
-    target: Annotated[str, typer.Argument(help=f"One of {', '.join(TARGETS)}, or all.")],
+    target: Annotated[str, typer.Argument(help=f"One of {', '.join(TARGETS)}, or all (but authors).")],
     results: Annotated[Path | None, typer.Option(help="Folder of rows and pages [default: results].")] = None,
     methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these methods.")] = None,
     graphs: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these graphs.")] = None,
@@ -53,17 +56,21 @@ def reproduce(
     from ..experiments.cells import Results
     from ..experiments.runner import run_cells
     from ..experiments.targets import TARGETS as KNOWN
+    from ..report.canvas import canvas
     from ..train.progress import progress
 
-    wanted = {name: KNOWN[name] for name in (TARGETS if target == "all" else (target,))}
+    wanted = {name: each for name, each in KNOWN.items() if name == target or (target == "all" and name != "authors")}
+    if any(each.figure for each in wanted.values()):
+        canvas(1, 1)  # says at once whether figures can be drawn here
     chosen = _chosen([each.recipe() for each in wanted.values()], methods, graphs)
     folder = results or Path("results-quick" if quick else "results")
     rows = Results(folder / "rows.jsonl", **({"rule": trying.quickened} if quick else {}))
-    made = []
+    made, begun = [], time.perf_counter()
     for (name, each), cells in zip(wanted.items(), chosen, strict=True):
         count = seeds or (1 if quick else each.seeds)
         with progress(len(cells), "cell") as report:
-            missing = run_cells(cells, rows, seeds=count, device=device, jobs=jobs, limit=limit, report=report)
+            left = limit - (time.perf_counter() - begun)
+            missing = run_cells(cells, rows, seeds=count, device=device, jobs=jobs, limit=left, report=report)
         page = folder / f"{name}.md"
         _write(page, each, rows, count, trying.banner() if quick else "")
         advice = f"; {missing} of {len(cells)} cells are missing: run the same command again" if missing else ""
@@ -76,13 +83,11 @@ def _write(page: Path, target: Target, rows: Results, seeds: int, banner: str) -
     """The page and, of a figure, the picture beside it."""
     from ..storage import write_text
 
-    picture = ""
     if target.figure is not None:
         from ..report.canvas import save
 
         save(target.figure(rows, seeds), page.with_suffix(""))
-        picture = f"![{page.stem}]({page.stem}.png)\n\n"
-    write_text(page, banner + picture + target.page(rows, seeds))
+    write_text(page, banner + target.text(page.stem, rows, seeds))
 
 
 def _chosen(recipes: list[list[Cell]], methods: str | None, graphs: str | None) -> list[list[Cell]]:

@@ -99,11 +99,13 @@ class Results:
 
     def add(self, cell: Cell, row: dict[str, Any]) -> None:
         """Keep what was found for the seeds that the row names, in the place of an earlier failure."""
-        self._keep(cell, {"cell": asdict(cell), **row}, row["seeds"])
+        known = {"cell": asdict(cell) | {"looks": [*cell.looks]}, **row}  # as it will be read again
+        self._keep(cell, known, row["seeds"])
         self.write()
 
     def _keep(self, cell: Cell, row: dict[str, Any], seeds: list[int]) -> None:
-        kept = [old for old in self._rows.get(cell.key, []) if "error" not in old and not {*seeds} & {*old["seeds"]}]
+        new = {*seeds}
+        kept = [old for old in self._rows.get(cell.key, []) if "error" not in old and not new & {*old["seeds"]}]
         self._rows[cell.key] = [*kept, row]
 
     def write(self) -> None:

@@ -53,7 +53,9 @@ def _spread(z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], rules: Pr
     return _rounded({"distance": distance, "relative_distance": relative, "effective_rank": effective_rank(rows)})
 
 
-def _map(z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], rules: ProbeSettings | None) -> dict[str, list[float]]:
+def _map(
+    z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], rules: ProbeSettings | None
+) -> dict[str, list[float]]:
     """The plane of t-SNE for a sample of the nodes in the first classes, and the class of each."""
     among = np.flatnonzero(y < _MAPPED_CLASSES)
     chosen = among[_sample(len(among), _SHOWN)]

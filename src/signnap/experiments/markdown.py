@@ -20,9 +20,15 @@ def over_encoders(row: dict[str, Any] | None) -> Summary | None:
     return None if row is None or "error" in row else summarize([fmean(probes) for probes in row["test"]])
 
 
-def shown(found: Summary | None, row: dict[str, Any] | None, seeds: int) -> str:
-    """An accuracy, with the number of its encoder seeds where that is not all, or what became of the cell instead."""
+def spread(found: Summary, digits: int = 2) -> str:
+    """A mean and its deviation; a single value has none."""
+    deviation = f" ± {found.std:.{digits}f}" if len(found.values) > 1 else ""
+    return f"{found.mean:.{digits}f}{deviation}"
+
+
+def shown(found: Summary | None, row: dict[str, Any] | None, seeds: int, digits: int = 2) -> str:
+    """A mean, with the number of its encoder seeds where that is not all, or what became of the cell instead."""
     if row is None or found is None:
         return "–" if row is None else "failed"
-    few = len(row["seeds"])
-    return str(found) if few == seeds else f"{found} ({few} seed{'s' if few > 1 else ''})"
+    few, text = len(row["seeds"]), spread(found, digits)
+    return text if few == seeds else f"{text} ({few} seed{'s' if few > 1 else ''})"

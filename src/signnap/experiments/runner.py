@@ -58,7 +58,7 @@ def run_cells(
         runner = _Runner(results, choose_device(device), pool)
         if todo:
             results.write()
-        places = list(dict.fromkeys(cell.graph for cell in cells))
+        places = list(dict.fromkeys(cell.graph for cell, _ in todo))
         for cell, lacking in sorted(todo, key=lambda lack: places.index(lack[0].graph)):
             if time.perf_counter() - begun >= limit:
                 break

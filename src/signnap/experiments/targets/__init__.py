@@ -12,11 +12,13 @@ from . import (
     datasets,
     dimensions,
     fidelity,
+    grid,
     hyperparameters,
     overall,
     overfitting,
     oversmoothing,
     perturbations,
+    reproduction,
     sharing,
     stability,
     tsne,
@@ -35,18 +37,25 @@ class Target:
     figure: Callable[[Results, int], Figure] | None = None
     seeds: int = 5
 
+    def text(self, name: str, results: Results, seeds: int) -> str:
+        """The page as its file has it: of a figure, below the picture of that name."""
+        picture = "" if self.figure is None else f"![{name}]({name}.png)\n\n"
+        return picture + self.page(results, seeds)
+
 
 TARGETS = {
     "authors": Target(authors.recipe, authors.page, seeds=3),
     "table-datasets": Target(list, lambda results, seeds: datasets.page()),
     "table-overall": Target(overall.recipe, overall.page),
     "table-fidelity": Target(fidelity.recipe, fidelity.page, seeds=10),
-    "figure-oversmoothing": Target(oversmoothing.recipe, oversmoothing.page),
-    "figure-overfitting": Target(overfitting.recipe, overfitting.page),
-    "figure-stability": Target(stability.recipe, stability.page),
-    "figure-tsne": Target(tsne.recipe, tsne.page),
+    "figure-oversmoothing": Target(oversmoothing.recipe, oversmoothing.page, oversmoothing.figure),
+    "figure-overfitting": Target(overfitting.recipe, overfitting.page, overfitting.figure),
+    "figure-stability": Target(stability.recipe, stability.page, stability.figure),
+    "figure-tsne": Target(tsne.recipe, tsne.page, tsne.figure),
     "table-perturbations": Target(perturbations.recipe, perturbations.page),
-    "figure-hyperparameters": Target(hyperparameters.recipe, hyperparameters.page),
-    "figure-dimensions": Target(dimensions.recipe, dimensions.page),
+    "figure-hyperparameters": Target(hyperparameters.recipe, hyperparameters.page, hyperparameters.figure),
+    "figure-dimensions": Target(dimensions.recipe, dimensions.page, dimensions.figure),
     "table-sharing": Target(sharing.recipe, sharing.page, seeds=10),
+    "table-grid": Target(grid.recipe, grid.page, seeds=1),
+    "reproduction": Target(list, reproduction.page),
 }

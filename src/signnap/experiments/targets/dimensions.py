@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import markdown
+from ...report.bars import Bars, bars
+from .. import markdown, pictures
 from ..cells import Cell, Results
 from ..paper import ROWS, cell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GRAPHS = ("pubmed", "facebook", "coauthor_cs")
 METHODS = ("GCN", "DropEdge(GCN)", "DGI", "SIGNNAP(GCN)")
@@ -35,3 +39,19 @@ def page(results: Results, seeds: int) -> str:
             lines.append([name, *(markdown.shown(markdown.over_encoders(row), row, seeds) for row in rows)])
         pages.append(markdown.table([graph, *map(str, DIMENSIONS)], lines))
     return f"Test accuracy in %, mean ± deviation over {seeds} encoder seeds.\n\n" + "\n".join(pages)
+
+
+def figure(results: Results, seeds: int) -> Figure:
+    """A panel for each graph: the methods side by side for every dimension."""
+    panels = []
+    known: dict[tuple[str, str], pictures.Row] = {}
+    for graph in GRAPHS:
+        rows = {(name, dim): results.find(cell_of(name, graph, dim), seeds) for name in METHODS for dim in DIMENSIONS}
+        known |= {(graph, f"{name} {dim}"): row for (name, dim), row in rows.items()}
+        heights: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in METHODS}
+        for (name, dim), row in rows.items():
+            if (found := markdown.over_encoders(row)) is not None:
+                heights[name][str(dim)] = found.mean, found.std
+        panels.append(Bars(graph, heights, pictures.absent(rows.values())))
+    words = {"x_label": "latent dimension", "y_label": "test accuracy, %"}
+    return bars(panels, [str(dim) for dim in DIMENSIONS], pictures.note(known, seeds), **words)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import markdown
+from ...report.curves import Panel, curves
+from .. import markdown, pictures
 from ..cells import Cell, Results
 from ..paper import cell
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GRAPH = "pubmed"
 #: What is swept while the others stay as the paper has them; the paper's own value is among them.
@@ -18,6 +22,12 @@ SWEEPS: dict[str, tuple[float, ...]] = {
 #: The paper's letters for them, and its values.
 LETTERS = {"negatives": "K", "drop_edge": "ρ", "temperature": "τ"}
 PAPER = {"negatives": 1024, "drop_edge": 0.3, "temperature": 0.1}
+#: What an axis of the figure is called, and the base of its logarithm where it has one.
+_AXES: dict[str, tuple[str, int | None]] = {
+    "negatives": ("number of negatives", 2),
+    "drop_edge": ("share of edges dropped", None),
+    "temperature": ("temperature", 10),
+}
 
 
 def cell_of(setting: str, value: float) -> Cell:
@@ -42,3 +52,18 @@ def page(results: Results, seeds: int) -> str:
         pages.append(markdown.table([LETTERS[setting], *names], [["accuracy, %", *line]]))
     head = f"SIGNNAP(GCN) on {GRAPH}, test accuracy, mean ± deviation over {seeds} encoder seeds.\n\n"
     return head + "\n".join(pages)
+
+
+def figure(results: Results, seeds: int) -> Figure:
+    """Accuracy along each sweep, with the paper's own value marked."""
+    panels = []
+    known: dict[tuple[str, str], pictures.Row] = {}
+    for letter, (setting, values) in zip("abc", SWEEPS.items(), strict=True):
+        rows = {value: results.find(cell_of(setting, value), seeds) for value in values}
+        known |= {(LETTERS[setting], f"{value:g}"): row for value, row in rows.items()}
+        name, log = _AXES[setting]
+        words = f"({letter}) {name}", LETTERS[setting], "test accuracy, %"
+        x: dict[str, Any] = {"ticks": values, "log": log, "mark": PAPER[setting]}
+        lines = {"SIGNNAP(GCN)": pictures.line(rows)}
+        panels.append(Panel(*words, lines, **x, absent=pictures.absent(rows.values())))
+    return curves(panels, pictures.note(known, seeds), mark="the paper's value")

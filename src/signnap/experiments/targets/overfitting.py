@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from ...methods.registry import method_class
+from ...report.curves import Line, Panel, curves
+from .. import pictures
 from ..cells import Cell, Results
 from ..paper import ROWS, cell
 from . import depths
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GRAPH = "facebook"
 
@@ -25,3 +33,20 @@ def page(results: Results, seeds: int) -> str:
     """Accuracy by depth in Markdown."""
     head = f"{GRAPH}, mean ± deviation over {seeds} encoder seeds. The curves are those of the first seed.\n\n"
     return head + depths.tables(results, seeds, cell_of, {})
+
+
+def figure(results: Results, seeds: int) -> Figure:
+    """As the paper has it: accuracy by depth, then how the classifiers of two layers learn."""
+    rows = {name: {d: results.find(cell_of(name, d), seeds) for d in depths.DEPTHS} for name in depths.METHODS}
+    known = {(name, str(depth)): row for name, each in rows.items() for depth, row in each.items()}
+    by_depth = {name: replace(pictures.line(each), values=()) for name, each in rows.items()}
+    every = pictures.absent(known.values())
+    panels = [Panel("(a) depth", "layers", "test accuracy, %", by_depth, ticks=depths.DEPTHS, absent=every)]
+    shallow = min(depths.DEPTHS)
+    looks = {name: pictures.first_look(each[shallow], *cell_of(name, shallow).looks) for name, each in rows.items()}
+    words = ", ".join(dict.fromkeys(look for look in looks.values() if isinstance(look, str)))
+    for letter, part, title in (("b", "train", "training"), ("c", "val", "validation")):
+        lines = {name: Line(look["iteration"], look[part]) for name, look in looks.items() if not isinstance(look, str)}
+        labels = "iteration of the classifier", f"{title} accuracy, %"
+        panels.append(Panel(f"({letter}) {title}, {shallow} layers", *labels, lines, absent=words))
+    return curves(panels, pictures.note(known, seeds))

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ...evaluate import summarize
+from ...report.maps import Map, maps
+from .. import markdown, pictures
 from ..cells import Cell, Results
 from ..paper import cell
 from . import depths
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GRAPH = "pubmed"
 
@@ -31,3 +39,21 @@ def page(results: Results, seeds: int) -> str:
         "effective rank": spread("effective_rank"),
     }
     return head + depths.tables(results, seeds, cell_of, looks)
+
+
+def figure(results: Results, seeds: int) -> Figure:
+    """A map for every method, down, and depth, across, with its accuracy and effective rank."""
+    rows = {name: {d: results.find(cell_of(name, d), seeds) for d in depths.DEPTHS} for name in depths.METHODS}
+    panels = {name: [_panel(row) for row in each.values()] for name, each in rows.items()}
+    note = pictures.note({(name, str(d)): row for name, each in rows.items() for d, row in each.items()}, seeds)
+    return maps(panels, [f"{depth} layers" for depth in depths.DEPTHS], note, side=1.6)
+
+
+def _panel(row: pictures.Row) -> Map | str:
+    look = pictures.first_look(row, "map")
+    if row is None or isinstance(look, str):
+        return look
+    accuracy = summarize(depths.accuracies(row))
+    rank = summarize([each["effective_rank"] for each in row["looks"]["spread"]])
+    below = f"accuracy {markdown.spread(accuracy, 1)} %\neffective rank {markdown.spread(rank, 1)}"
+    return Map(look["x"], look["y"], look["class"], below)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ...evaluate import summarize
-from .. import markdown
+from ...report.maps import Map, maps
+from .. import markdown, pictures
 from ..cells import Cell, Results
 from ..paper import cell, reported
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GRAPH = "coauthor_cs"
 METHODS = ("Raw", "DGI", "GCC, with features", "SIGNNAP(GCN)")
@@ -32,7 +37,22 @@ def page(results: Results, seeds: int) -> str:
     for name in METHODS:
         row = results.find(cell_of(name), seeds)
         found = None if row is None or "error" in row else summarize(row["looks"]["silhouette"])
-        ours = markdown.shown(None, row, seeds) if found is None else f"{found.mean:.4f} ± {found.std:.4f}"
+        ours = markdown.shown(found, row, seeds, digits=4)
         lines.append([name, ours, f"{reported()['silhouette'][name.split(',', maxsplit=1)[0]]:.4f}"])
     head = f"{GRAPH}, the first ten classes: silhouette of the embeddings, over {seeds} encoder seeds.\n\n"
     return head + markdown.table(["method", "ours", "the paper"], lines)
+
+
+def figure(results: Results, seeds: int) -> Figure:
+    """The maps side by side, each with its silhouette."""
+    rows = {name: results.find(cell_of(name), seeds) for name in METHODS}
+    note = pictures.note({(name, ""): row for name, row in rows.items()}, seeds)
+    return maps({"": [_panel(row) for row in rows.values()]}, METHODS, note, side=2.1)
+
+
+def _panel(row: pictures.Row) -> Map | str:
+    look = pictures.first_look(row, "map")
+    if row is None or isinstance(look, str):
+        return look
+    silhouette = markdown.spread(summarize(row["looks"]["silhouette"]), 3)
+    return Map(look["x"], look["y"], look["class"], f"silhouette {silhouette}")

@@ -1,0 +1,155 @@
+"""The whole reproduction on one page: the paper's claims with a verdict each, and every cell of ours beside its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import resources
+from typing import Any, NamedTuple
+
+from ...config import read_toml
+from ...evaluate import Summary, summarize
+from .. import markdown
+from ..cells import Cell, Results
+from ..paper import GRAPHS, ROWS, cell, reported
+from . import fidelity, overall
+
+#: A baseline of ours may be so many points below the paper's.
+TOLERANCE = 1.5
+OWN = "reproduction"
+ABOUT = """
+# Reproduction
+
+Ours beside the paper, test accuracy in % on the paper's splits. *Honest* is the mean and standard deviation over up to
+{seeds} encoder seeds, each read by several probes; *one encoder* is the first of these seeds alone, with the deviation
+over its probes, which is what the paper reports. Networks with labels are their own classifiers and have no probes.
+
+All numbers come from the rows in `{rows}`, each with its settings, seeds, device, versions, revision and command.
+`signnap reproduce all` fills in what is missing and writes all pages, `signnap reproduce TARGET` one of them, and
+`signnap reproduce reproduction` this page from the rows that are there.
+"""
+
+
+class Beside(NamedTuple):
+    """A cell of the paper's main table: ours, if there is a row, and the paper's, if it has a figure."""
+
+    name: str
+    graph: str
+    row: dict[str, Any] | None
+    ours: Summary | None
+    figure: list[float] | None
+
+    @property
+    def gap(self) -> float | None:
+        """As it is shown, so that whoever counts by the page counts the same."""
+        return None if self.ours is None or self.figure is None else round(self.ours.mean - self.figure[0], 2)
+
+    @property
+    def texts(self) -> list[str]:
+        """Method, graph, ours, the paper's and the difference."""
+        if self.row is None or self.ours is None:
+            ours = "not run" if self.row is None else "failed"
+        else:
+            ours = f"{self.ours} ({len(self.ours.values)})"
+        theirs = "–" if self.figure is None else "{:.2f} ± {:.2f}".format(*self.figure)
+        return [self.name, self.graph, ours, theirs, "–" if self.gap is None else f"{self.gap:+.2f}"]
+
+
+def page(results: Results, seeds: int) -> str:
+    """All of it in Markdown, for so many encoder seeds."""
+    cells = [_beside(results, seeds, name, graph) for name in ROWS for graph in GRAPHS]
+    head = ABOUT.format(seeds=seeds, rows=f"{_folder(results)}/{results.path.name}").strip()
+    parts = [head, _inventory(results, seeds), _claims(results, seeds), _fidelity(results, seeds), _baselines(cells)]
+    return "\n\n".join(part.strip() for part in (*parts, _every_cell(cells), *_sections(results, seeds))) + "\n"
+
+
+def _folder(results: Results) -> str:
+    return results.path.resolve().parent.name
+
+
+def _others(seeds: int) -> Iterator[tuple[str, Any, int]]:
+    """Every other target with its number of encoder seeds: its own, unless this page is asked for another than its."""
+    from . import TARGETS  # this page is one of them
+
+    for name, target in TARGETS.items():
+        if name != OWN:
+            yield name, target, target.seeds if seeds == TARGETS[OWN].seeds else seeds
+
+
+def _inventory(results: Results, seeds: int) -> str:
+    lines = []
+    for name, target, count in _others(seeds):
+        cells: list[Cell] = target.recipe()
+        if cells:
+            lines.append([f"`{name}`", str(len(cells)), str(count), str(len(results.missing(cells, count)))])
+    return markdown.table(["target", "cells", "encoder seeds", "cells that lack seeds"], lines)
+
+
+def _claims(results: Results, seeds: int) -> str:
+    from ..claims import CLAIMS, RULE, judge  # they read the cells of the other targets
+
+    lines = [[f"**{each.name}**: {each.sentence} ({each.where})", *judge(each, results, seeds)] for each in CLAIMS]
+    return f"## Claims\n\n{RULE.strip()}\n\n{markdown.table(['claim', 'verdict', 'evidence'], lines)}"
+
+
+def _fidelity(results: Results, seeds: int) -> str:
+    count = next(count for name, _, count in _others(seeds) if name == "table-fidelity")
+    return f"## Fidelity\n\n{fidelity.page(results, count)}"
+
+
+def _beside(results: Results, seeds: int, name: str, graph: str) -> Beside:
+    row = results.find(cell(name, graph), seeds)
+    theirs = reported()["overall"][name.split(",", maxsplit=1)[0]]  # the paper does not say which GCC it ran
+    return Beside(name, graph, row, markdown.over_encoders(row), theirs[graph])
+
+
+def explanations() -> dict[str, dict[str, str]]:
+    """Why ours is lower, or the paper's no target: sentences by method and graph, or by method."""
+    return read_toml(str(resources.files("signnap.experiments") / "explained.toml"))
+
+
+def _baselines(cells: list[Beside]) -> str:
+    """How many baselines are as good as the paper's, which are not, and which are no targets."""
+    texts = explanations()
+    why = lambda kind, each: texts[kind].get(f"{each.name} on {each.graph}", texts[kind].get(each.name))
+    baselines = [each for each in cells if not each.name.startswith("SIGNNAP")]
+    targets = [each for each in baselines if each.figure and why("no_target", each) is None]
+    known = [(each, gap) for each in targets if (gap := each.gap) is not None]
+    lower = [each for each, gap in known if gap < -TOLERANCE]
+    columns = ["method", "graph", "honest (encoder seeds)", "the paper", "difference"]
+    explained = [[*each.texts, why("lower", each) or "not yet"] for each in lower]
+    implausible = [[*each.texts, text] for each in baselines if (text := why("no_target", each)) is not None]
+    paragraphs = [
+        "## Baselines",
+        f"Ours is within {TOLERANCE} points of the paper or above it in {len(known) - len(lower)} of {len(known)} cells"
+        f" ({len(targets)} in all). Both kinds of GCC stand beside the paper's one. These are lower:",
+        markdown.table([*columns, "explained"], explained) if explained else "None.",
+        "These are no targets, because the paper's figure is implausible or absent:",
+        markdown.table([*columns, "why"], implausible),
+    ]
+    return "\n\n".join(part.strip() for part in paragraphs)
+
+
+def _every_cell(cells: list[Beside]) -> str:
+    ranked, lines = overall.unlabelled(), []
+    for each in cells:
+        name, graph, honest, theirs, gap = each.texts
+        single = cost = "–"
+        if each.row is not None and each.ours is not None:
+            cost = f"{each.row['device']}, {each.row['seconds']:.0f}"
+            single = str(summarize(each.row["test"][0])) if name in ranked else "–"
+        lines.append([name, graph, honest, single, theirs, gap, cost])
+    columns = ["method", "graph", "honest (encoder seeds)", "one encoder", "the paper", "difference", "device, s"]
+    note = "The difference is that of the honest mean. Seconds are those of training all encoder seeds."
+    return f"## Every cell\n\n{note}\n\n{markdown.table(columns, lines)}"
+
+
+def _sections(results: Results, seeds: int) -> Iterator[str]:
+    """The page of every other target, below its picture; fidelity has its place above, authors a page of their own."""
+    folder = f"../{_folder(results)}"
+    for name, target, count in _others(seeds):
+        if name in ("table-fidelity", "authors"):
+            continue
+        picture = "" if target.figure is None else f"![{name}]({folder}/{name}.png)\n\n"
+        # what is made of graphs, not of rows, is left where it is: this page needs no graph
+        text = target.page(results, count) if target.recipe() else f"See [its page]({folder}/{name}.md)."
+        yield f"## {name}\n\n{picture}{text}"

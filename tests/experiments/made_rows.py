@@ -1,0 +1,58 @@
+"""Rows that nobody trained, and pages read back."""
+
+import re
+
+
+def row(test, **more):
+    """What the runner would write about encoder seeds 0, 1, … with this test accuracy in %, probe by probe."""
+    seeds = len(test)
+    common = {"seeds": [*range(seeds)], "seconds": 4.4, "iterations": [7] * seeds, "val": test, "device": "Fast One"}
+    return {**common, "test": test, **more}
+
+
+def failed(seeds=2):
+    return {"seeds": [*range(seeds)], "error": "MemoryError: "}
+
+
+def tables_of(page):
+    """Every table of a page as lists of fields; all rows have as many as the header, and a rule stands below that."""
+    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", page) if block.startswith("|")]
+    assert sum(map(len, blocks)) == page.count("\n|") + page.startswith("|"), "a table begins amid a paragraph"
+    tables = []
+    for lines in blocks:
+        assert all(line.startswith("| ") and line.endswith(" |") for line in lines), lines
+        header, rule, *rows = (line[2:-2].split(" | ") for line in lines)
+        assert rule == ["---"] * len(header) and len(set(header)) == len(header)
+        assert {len(fields) for fields in rows} <= {len(header)}
+        tables.append([header, *rows])
+    return tables
+
+
+def table_of(page):
+    """The only table of a page, without the rule."""
+    (table,) = tables_of(page)
+    return table
+
+
+def leaves(value):
+    """The numbers in nested lists and dictionaries."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return [leaf for each in value for leaf in leaves(each)]
+    return [] if value is None else [value]
+
+
+def looked(cell, value, seeds):
+    """What the looks of a cell may have found, one for every seed; all its numbers tell the same ``value``."""
+    curve = {"iteration": [1, 11, 21], "train": [value] * 3, "val": [value] * 3}
+    found = {
+        "spread": {"distance": value, "relative_distance": value + 1, "effective_rank": value + 2},
+        "map": {"x": [0.0, 1.0, value], "y": [1.0, 0.0, value], "class": [0, 1, 2]},
+        "silhouette": value,
+        "probe-curves": curve,
+        "training-curves": curve,
+        "stability": {"matrix": [[1.0, value], [value, 1.0]], "mean": value, "centred": value / 2},
+    }
+    once = {"map", "probe-curves", "training-curves"}
+    return {name: [found[name], *[None if name in once else found[name]] * (seeds - 1)] for name in cell.looks}

@@ -1,0 +1,37 @@
+"""The pages of results that are kept here say what their rows say."""
+
+from pathlib import Path
+
+import pytest
+
+from signnap.experiments.cells import Results
+from signnap.experiments.targets import TARGETS
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results"
+#: The page of all of it is a part of the documentation.
+PLACES = {name: RESULTS / f"{name}.md" for name in TARGETS} | {"reproduction": ROOT / "docs" / "reproduction.md"}
+PAGES = [
+    pytest.param(name, marks=[pytest.mark.data] if name == "table-datasets" else [])
+    for name, place in PLACES.items()
+    if place.exists()
+]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return Results(RESULTS / "rows.jsonl")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_its_rows_make(name, rows, request, monkeypatch):
+    if name == "table-datasets":  # it is made of the graphs themselves
+        monkeypatch.setenv("SIGNNAP_DATA", str(request.getfixturevalue("raw_data")))
+    made = TARGETS[name].text(name, rows, TARGETS[name].seeds)
+    assert PLACES[name].read_text("utf-8") == made, "make it again: make pages"
+
+
+@pytest.mark.skipif(not (RESULTS / "rows.jsonl").exists(), reason="there are no rows here")
+def test_every_row_that_is_kept_belongs_to_a_target(rows):
+    wanted = {cell.key for target in TARGETS.values() for cell in target.recipe()}
+    assert [key for key in rows._rows if key not in wanted] == []
