@@ -14,6 +14,7 @@ ITERATIONS = 2
 _SMALL: dict[str, dict[str, Any]] = {
     "arwmf": {"dim": 8, "window": 2, "passes": 1},
     **{name: {"walks": 1, "length": 8, "window": 2} for name in ("deepwalk", "node2vec")},
+    **{name: {"dim": 32, "hidden": 32, "projector": 16} for name in ("grace", "gca")},
     **{name: {"steps": 16, "size": 8, "positions": 4} for name in ("gcc", "gcc-attributed")},
 }
 
