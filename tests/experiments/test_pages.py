@@ -90,8 +90,8 @@ def test_the_page_of_fidelity(results):
 
 def test_the_page_of_sharing_shows_validation(results):
     for share, graph in ((64, "facebook"), (0, "pubmed")):
-        results.add(sharing._cell(share, graph), row([[1.0], [2.0]], val=TWO))
-    results.add(sharing._cell(512, "pubmed"), failed())
+        results.add(sharing.cell_of(share, graph), row([[1.0], [2.0]], val=TWO))
+    results.add(sharing.cell_of(512, "pubmed"), failed())
     assert table_of(sharing.page(results, 2)) == [
         ["anchors", "pubmed", "facebook"], ["64", "–", SHOWN], ["256", "–", "–"], ["512", "failed", "–"],
         ["all", SHOWN, "–"],

@@ -14,7 +14,7 @@ def test_every_perturbation_of_the_paper():
     cells = perturbations.recipe()
     assert len({cell.key for cell in cells}) == len(cells) == 7 * 6
     drawn = {
-        name: resolve(perturbations._cell(name, "pubmed").settings, dataset="pubmed") for name in perturbations.ROWS
+        name: resolve(perturbations.cell_of(name, "pubmed").settings, dataset="pubmed") for name in perturbations.ROWS
     }
     assert {name: (s.drop_edge, s.noise) for name, s in drawn.items()} == {
         "DropEdge": (0.3, "none"), "Gaussian": (0.0, "gaussian:0.01"), "Laplace": (0.0, "laplace:0.01"),
@@ -25,8 +25,8 @@ def test_every_perturbation_of_the_paper():
 
 def test_the_table_of_perturbations(tmp_path):
     results = Results(tmp_path / "rows.jsonl")
-    results.add(perturbations._cell("Laplace", "facebook"), row([[70.0, 72.0], [73.0, 73.0]]))
-    results.add(perturbations._cell("Laplace", "pubmed"), failed())
+    results.add(perturbations.cell_of("Laplace", "facebook"), row([[70.0, 72.0], [73.0, 73.0]]))
+    results.add(perturbations.cell_of("Laplace", "pubmed"), failed())
     lines = table_of(perturbations.page(results, 2))
     assert lines[0] == ["perturbation", *GRAPHS] and len(lines) == 1 + 2 * 7
     at = next(number for number, line in enumerate(lines) if line[0] == "Laplace")

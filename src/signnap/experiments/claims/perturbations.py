@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from statistics import fmean
 
-from ..paper import GRAPHS, cell, reported
+from ..paper import GRAPHS, reported
 from ..targets import perturbations
 from .claim import Claim, Finding, Reading, leads, listed
 
@@ -22,7 +22,7 @@ def _best(number: Callable[[str, str], float]) -> Finding:
 
 
 def _check(read: Reading) -> Finding:
-    ours = _best(lambda name, graph: read(cell("SIGNNAP(GCN)", graph, **perturbations.ROWS[name])))
+    ours = _best(lambda name, graph: read(perturbations.cell_of(name, graph)))
     theirs = _best(lambda name, graph: reported()["perturbations"][name][graph])
     return Finding(ours.holds, f"Ours: {ours.evidence} The paper: {theirs.evidence}")
 

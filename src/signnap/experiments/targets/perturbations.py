@@ -19,20 +19,21 @@ ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-def _cell(name: str, graph: str) -> Cell:
+def cell_of(name: str, graph: str) -> Cell:
+    """SIGNNAP(GCN) taught by that perturbation."""
     return cell("SIGNNAP(GCN)", graph, **ROWS[name])
 
 
 def recipe() -> list[Cell]:
     """All cells, graph by graph."""
-    return [_cell(name, graph) for graph in GRAPHS for name in ROWS]
+    return [cell_of(name, graph) for graph in GRAPHS for name in ROWS]
 
 
 def page(results: Results, seeds: int) -> str:
     """Mean and standard deviation over encoder seeds in Markdown, with the paper's single number below each."""
     lines = []
     for name in ROWS:
-        rows = [results.find(_cell(name, graph), seeds) for graph in GRAPHS]
+        rows = [results.find(cell_of(name, graph), seeds) for graph in GRAPHS]
         lines.append([name, *(markdown.shown(markdown.over_encoders(row), row, seeds) for row in rows)])
         lines.append(["the paper", *(f"{reported()['perturbations'][name][graph]:.2f}" for graph in GRAPHS)])
     head = f"SIGNNAP(GCN), test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds.\n\n"

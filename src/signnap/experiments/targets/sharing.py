@@ -14,20 +14,21 @@ GRAPHS = ("pubmed", "facebook")
 SHARES = (64, 256, 512, 0)
 
 
-def _cell(share: int, graph: str) -> Cell:
+def cell_of(share: int, graph: str) -> Cell:
+    """SIGNNAP(GCN), trained briefly, with so many anchors to a draw."""
     return cell("SIGNNAP(GCN)", graph, share=share, iterations=1500)
 
 
 def recipe() -> list[Cell]:
     """All cells, graph by graph."""
-    return [_cell(share, graph) for graph in GRAPHS for share in SHARES]
+    return [cell_of(share, graph) for graph in GRAPHS for share in SHARES]
 
 
 def page(results: Results, seeds: int) -> str:
     """Validation accuracy in Markdown: choices are made by that."""
     lines = []
     for share in SHARES:
-        rows = [results.find(_cell(share, graph), seeds) for graph in GRAPHS]
+        rows = [results.find(cell_of(share, graph), seeds) for graph in GRAPHS]
         found = [None if not row or "error" in row else summarize([fmean(v) for v in row["val"]]) for row in rows]
         line = (markdown.shown(mean, row, seeds) for mean, row in zip(found, rows, strict=True))
         lines.append([str(share or "all"), *line])
