@@ -50,6 +50,7 @@ def test_numbers_are_those_of_the_judge(cell, results):
     assert row["test"] != row["val"]
     assert row["iterations"] == [TINY[cell.method].get("iterations", 0)] * SEEDS
     assert {"date", "command", "device", "torch", "signnap", "revision"} <= row.keys()
+    assert row["peak_memory_mb"] > 0
     assert row["seeds"] == [0, 1]
     assert Results(results.path).find(cell, SEEDS) == row
 

@@ -86,9 +86,12 @@ class _Runner:
             graph, model = self.load(cell.graph), method_class(cell.method)(**cell.settings)
             if cell.redrawn and model.uses_labels:
                 raise SignnapError(f"{cell.method} learns from the labels of one split: expected redrawn False")
+            if self.device.type == "cuda":
+                torch.cuda.reset_peak_memory_stats()  # what this cell needs; of a CPU's memory only the process's is known
             begun = time.perf_counter()
             models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False)
             row |= {"seconds": round(time.perf_counter() - begun, 3)}
+            row |= {"peak_memory_mb": max(m.facts_["peak_memory_mb"] for m in models)}
             row |= {"iterations": [m.facts_["iterations"] for m in models]}
             found = [self._judge(cell, graph, m, seed) for seed, m in zip(seeds, models, strict=True)]
         except Exception as error:  # one cell that fails must not cost the others
