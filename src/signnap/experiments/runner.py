@@ -87,7 +87,7 @@ class _Runner:
             if cell.redrawn and model.uses_labels:
                 raise SignnapError(f"{cell.method} learns from the labels of one split: expected redrawn False")
             if self.device.type == "cuda":
-                torch.cuda.reset_peak_memory_stats()  # what this cell needs; of a CPU's memory only the process's is known
+                torch.cuda.reset_peak_memory_stats()  # of a CPU's memory, only the most of the process is known
             begun = time.perf_counter()
             models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False)
             row |= {"seconds": round(time.perf_counter() - begun, 3)}
