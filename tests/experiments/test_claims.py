@@ -11,7 +11,7 @@ from made_rows import failed, looked, row
 from signnap.experiments.cells import Results
 from signnap.experiments.claims import CLAIMS, judge
 from signnap.experiments.claims.verdict import worded
-from signnap.experiments.paper import GRAPHS, ROWS, cell, reported
+from signnap.experiments.paper import GRAPHS, ROWS, cell, read_alike, reported
 from signnap.experiments.targets import (
     depths,
     dimensions,
@@ -126,7 +126,7 @@ def test_a_claim_says_what_it_is_about(name, tmp_path):
 
 
 def test_every_claim_has_a_name_of_its_own():
-    assert len(NAMED) == len(CLAIMS) == 17
+    assert len(NAMED) == len(CLAIMS) == 18
 
 
 # -- the rule ----------------------------------------------------------------------------------------------------------
@@ -168,12 +168,19 @@ def constant(value):
     return row([[value]] * SEEDS)
 
 
+ALIKE = [(name, graph) for name in overall.unlabelled() for graph in GRAPHS]
+
+
 def test_ranks_of_the_papers_own_numbers(tmp_path):
     figure = lambda name, graph: (reported()["overall"].get(name, {}).get(graph) or [0.0])[0]
     rows = [(cell(name, graph), constant(figure(name, graph))) for name in ROWS for graph in GRAPHS]
     results = results_of(tmp_path / "rows.jsonl", rows)
-    same, best, labels = (judge(claim, results, SEEDS) for claim in CLAIMS[:3])
+    same, best, alike, labels = (judge(claim, results, SEEDS) for claim in CLAIMS[:4])
     assert {same.text, best.text, labels.text} == {"holds (5 of 5 seeds)"}
+    assert alike.text.startswith("not known yet: 96 of 96 cells")  # they are cells of their own
+    rows = [(read_alike(name, graph), constant(figure(name, graph) + (name == "GCC") * 20)) for name, graph in ALIKE]
+    alike = judge(CLAIMS[2], results_of(tmp_path / "alike.jsonl", rows), SEEDS)
+    assert alike.text == "does not hold" and "the best peer, GCC, 1.00" in alike.evidence
     ours, theirs = same.evidence.split(" The paper: ")
     wins = "it beats all peers on 2 of 6 graphs (pubmed, coauthor_cs)."
     assert ours == f"SIGNNAP(GCN) has mean place 4.50, the best peer, GCC, 5.50; {wins}"

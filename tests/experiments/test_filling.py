@@ -29,6 +29,20 @@ def test_only_what_is_missing_is_done(results, trained, loaded):
     assert len(trained) == 2 and loaded == []
 
 
+def test_what_is_only_judged_otherwise_is_trained_once(results, trained):
+    cells = [tiny("dgi"), tiny("dgi", probe="linear-plain", probe_seeds=2), tiny("dgi", probe="nonsense"),
+             tiny("dgi", settings={"dim": 4})]  # fmt: skip
+    told = []
+    assert fill(cells, results, report=lambda done, words: told.append(done)) == 1
+    assert len(trained) == 2 and told == [3, 4]
+    for cell in (*cells[:2], cells[3]):
+        assert numbers(results.find(cell, 2)) == expected(cell)
+    assert "unknown probe 'nonsense'" in results.find(cells[2], 2)["error"]
+    more = [*cells[:2], tiny("dgi", probe="linear-plain")]  # what lacks other seeds is trained apart
+    assert fill(more, results, seeds=3) == 0
+    assert len(trained) == 4
+
+
 def test_graphs_keep_their_order_and_are_loaded_once(results, trained, loaded):
     order = [("raw", "cora.npz"), ("dgi", "cora"), ("dgi", "cora.npz"), ("raw", "pubmed"), ("raw", "cora")]
     assert fill([tiny(method, graph) for method, graph in order], results) == 0

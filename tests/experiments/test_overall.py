@@ -5,7 +5,7 @@ from made_rows import failed, row, table_of
 
 from signnap.evaluate import summarize
 from signnap.experiments.cells import Results
-from signnap.experiments.paper import GRAPHS, ROWS, cell, reported
+from signnap.experiments.paper import GRAPHS, ROWS, cell, read_alike, reported
 from signnap.experiments.targets import overall
 from signnap.methods.settings import METHODS, resolve
 
@@ -19,7 +19,8 @@ def test_every_row_and_number_of_the_paper_is_there():
 
 def test_cells_have_settings_that_exist():
     cells = overall.recipe()
-    assert len({each.key for each in cells}) == len(cells) == len(ROWS) * len(GRAPHS)
+    assert len({each.key for each in cells}) == len(cells) == (len(ROWS) + len(overall.unlabelled())) * len(GRAPHS)
+    assert len({each.training for each in cells}) == len(ROWS) * len(GRAPHS)  # to be read alike trains nothing more
     assert {each.method for each in cells} == set(METHODS) - {
         "cca-ssg", "graphmae", "raw", "svd", "propagated", "untrained"
     }  # fmt: skip
@@ -31,6 +32,8 @@ def test_judged_as_in_the_paper():
     assert (cell("SIGNNAP(GCN)", "pubmed").probe, cell("SIGNNAP(GCN)", "pubmed").dropped) == ("linear", False)
     assert all(cell(name, "pubmed").dropped for name in ("SIGNNAP(GAT)", "SIGNNAP(GraphSage)"))
     assert (cell("DGI", "pubmed").probe, cell("GRACE", "pubmed").probe) == ("linear-dgi", "linear-plain")
+    alike = {(each.probe, each.probe_seeds, each.dropped) for each in (read_alike(n, "pubmed") for n in ROWS)}
+    assert alike == {("logistic", 1, False)}
     assert cell("SIGNNAP(GCN)", "pubmed", drop_edge=0.5).settings["drop_edge"] == 0.5
 
 
@@ -43,17 +46,19 @@ def some(tmp_path):
             first = 90.0 - place if column else 90.0 + place  # on the first graph the order is reversed
             results.add(cell(name, graph), row([[first - 1, first + 1], [first + 2, first + 2]]))
     results.add(cell("G-BT", "pubmed"), failed())
+    results.add(read_alike("SIGNNAP(GCN)", "facebook"), row([[70.0]]))
     return results
 
 
 def test_the_table(some):
     lines = table_of(overall.page(some, 2))
     rows = {line[0]: line[1:] for line in lines}
-    assert lines[0] == ["method", *GRAPHS, "rank"] and len(lines) == 1 + 2 * len(ROWS) + len(overall.unlabelled())
+    assert lines[0] == ["method", *GRAPHS, "rank"] and len(lines) == 1 + 2 * len(ROWS) + 2 * len(overall.unlabelled())
     first = next(number for number, line in enumerate(lines) if line[0] == "SIGNNAP(GCN): honest")
     assert lines[first][1:3] == ["91.00 ± 1.41", "**91.00 ± 1.41**"]
     assert lines[first + 1][:2] == ["one encoder", "90.00 ± 1.41"]
-    assert lines[first + 2][:2] == ["the paper", "81.34 ± 0.54"]
+    assert lines[first + 2][:3] == ["read alike", "–", "**70.00 (1 seed)**"]
+    assert lines[first + 3][:2] == ["the paper", "81.34 ± 0.54"]
     assert rows["DGI: honest"][1] == "_90.00 ± 1.41_" and rows["DeepWalk: honest"][0] == "**93.00 ± 1.41**"
     assert rows["GCN: honest"][0] == "94.00 ± 1.41"  # labels win nothing here
     assert rows["G-BT: honest"][0] == "failed" and rows["GRACE: honest"][0] == "–"

@@ -38,6 +38,11 @@ class Cell:
         """The same for equal cells, whoever made them."""
         return json.dumps(asdict(self), sort_keys=True)
 
+    @property
+    def training(self) -> str:
+        """The same for cells that differ only in how they are judged: one encoder serves them all."""
+        return json.dumps([self.method, self.graph, self.settings, self.redrawn], sort_keys=True)
+
     def __str__(self) -> str:
         changes = "".join(f" {name}={value}" for name, value in self.settings.items())
         return f"{self.method}{changes} on {self.graph}"

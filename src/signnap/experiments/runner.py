@@ -58,16 +58,24 @@ def run_cells(
         runner = _Runner(results, choose_device(device), pool)
         if todo:
             results.write()
-        places = list(dict.fromkeys(cell.graph for cell, _ in todo))
-        for cell, lacking in sorted(todo, key=lambda lack: places.index(lack[0].graph)):
+        for group, lacking in _trained_together(todo):
             if time.perf_counter() - begun >= limit:
                 break
-            runner.run(cell, lacking)
+            runner.run(group, lacking)
             runner.collect(wait=False)
-            done += 1
-            report(done, str(cell))
+            done += len(group)
+            report(done, str(group[0]))
         runner.collect(wait=True)
     return len(results.missing(cells, seeds))
+
+
+def _trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list[Cell], list[int]]]:
+    """Cells whose encoders are the same, with the seeds that they lack; graph by graph, so that each is loaded once."""
+    groups: dict[tuple[str, tuple[int, ...]], tuple[list[Cell], list[int]]] = {}
+    for cell, lacking in todo:
+        groups.setdefault((cell.training, tuple(lacking)), ([], lacking))[0].append(cell)
+    places = list(dict.fromkeys(cell.graph for cell, _ in todo))
+    return sorted(groups.values(), key=lambda group: places.index(group[0][0].graph))
 
 
 @dataclass
@@ -80,24 +88,39 @@ class _Runner:
     load: Callable[[str], Graph] = field(default_factory=lambda: lru_cache(maxsize=1)(load_graph))
     pending: list[_Pending] = field(default_factory=list)
 
-    def run(self, cell: Cell, seeds: list[int]) -> None:
+    def run(self, cells: list[Cell], seeds: list[int]) -> None:
+        """Train the encoders that these cells share, and have each cell judged."""
         row = provenance(self.device) | {"seeds": seeds}
         try:
-            graph, model = self.load(cell.graph), method_class(cell.method)(**cell.settings)
-            if cell.redrawn and model.uses_labels:
-                raise SignnapError(f"{cell.method} learns from the labels of one split: expected redrawn False")
-            if self.device.type == "cuda":
-                torch.cuda.reset_peak_memory_stats()  # of a CPU's memory, only the most of the process is known
-            begun = time.perf_counter()
-            models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False)
-            row |= {"seconds": round(time.perf_counter() - begun, 3)}
-            row |= {"peak_memory_mb": max(m.facts_["peak_memory_mb"] for m in models)}
-            row |= {"iterations": [m.facts_["iterations"] for m in models]}
-            found = [self._judge(cell, graph, m, seed) for seed, m in zip(seeds, models, strict=True)]
-        except Exception as error:  # one cell that fails must not cost the others
-            self.results.add(cell, row | failure(error))
+            graph, models, cost = self._train(cells[0], seeds)
+        except Exception as error:  # what fails must not cost the others
+            for cell in cells:
+                self.results.add(cell, row | failure(error))
             return
-        self.pending.append(_Pending(cell, row, [marks for marks, _ in found], [looks for _, looks in found]))
+        for cell in cells:
+            try:
+                found = [self._judge(cell, graph, m, seed) for seed, m in zip(seeds, models, strict=True)]
+            except Exception as error:
+                self.results.add(cell, row | cost | failure(error))
+                continue
+            marks, looks = [marks for marks, _ in found], [looks for _, looks in found]
+            self.pending.append(_Pending(cell, row | cost, marks, looks))
+
+    def _train(self, cell: Cell, seeds: list[int]) -> tuple[Graph, list[Method], dict[str, Any]]:
+        """The graph, a model for each seed, and what they cost."""
+        graph, model = self.load(cell.graph), method_class(cell.method)(**cell.settings)
+        if cell.redrawn and model.uses_labels:
+            raise SignnapError(f"{cell.method} learns from the labels of one split: expected redrawn False")
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats()  # of a CPU's memory, only the most of the process is known
+        begun = time.perf_counter()
+        models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False)
+        cost = {
+            "seconds": round(time.perf_counter() - begun, 3),
+            "peak_memory_mb": max(m.facts_["peak_memory_mb"] for m in models),
+            "iterations": [m.facts_["iterations"] for m in models],
+        }
+        return graph, models, cost
 
     def _judge(self, cell: Cell, graph: Graph, model: Method, seed: int) -> tuple[Future[Marks], Looks]:
         """Hand an encoder to its judges: here where they need the encoder, elsewhere where its rows are enough."""

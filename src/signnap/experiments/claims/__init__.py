@@ -19,6 +19,7 @@ from .verdict import RULE, Verdict, judge
 CLAIMS = (
     peers.SAME_ENCODER,
     peers.BEST_BACKBONE,
+    peers.READ_ALIKE,
     supervised.CLAIM,
     depth.FACEBOOK,
     depth.PUBMED,
