@@ -12,7 +12,7 @@ from made_rows import failed, looked, row, tables_of
 
 from signnap.experiments.cells import Results
 from signnap.experiments.claims import CLAIMS
-from signnap.experiments.paper import GRAPHS, ROWS, cell, reported
+from signnap.experiments.paper import GRAPHS, ROWS, cell, read_alike, reported
 from signnap.experiments.targets import TARGETS, fidelity, overall, reproduction
 
 CELLS = [(name, graph) for name in ROWS for graph in GRAPHS]
@@ -80,7 +80,7 @@ def test_of_nothing(empty_page):
     assert all(verdict.startswith("not known yet: ") for _, verdict, _ in claims)
     lines = rows_below(empty_page, "Every cell")
     assert list(lines) == CELLS
-    assert lines["DGI", "pubmed"] == ["not run", "–", "79.24 ± 0.50", "–", "–"]
+    assert lines["DGI", "pubmed"] == ["not run", "–", "–", "79.24 ± 0.50", "–", "–"]
     assert "in 0 of 30 cells. The bar is 27: not known yet, cells that lack encoder seeds: 30." in empty_page
     assert "above it in 0 of 0 cells (121 in all)" in empty_page and "\n\nNone.\n\n" in section(empty_page, "Baselines")
     missing = {line[0]: line[1:] for line in tables_of(empty_page)[0]}
@@ -122,7 +122,10 @@ def test_numbers_are_those_of_the_rows(full, full_page):
     for key in CELLS:
         found = full.find(cell(*key), 5)
         mean = fmean(fmean(probes) for probes in found["test"])
-        honest, single, theirs, gap, cost = lines[key]
+        honest, single, alike, theirs, gap, cost = lines[key]
+        other = full.find(read_alike(*key), 5)
+        assert alike == ("–" if other is None else f"{fmean(fmean(probes) for probes in other['test']):.2f} ± 0.16")
+        assert (other is None) == (key[0] not in overall.unlabelled())
         assert honest == f"{mean:.2f} ± 0.16 (5)" and cost == "Fast One, 4"
         one = fmean(found["test"][0])
         assert single == (f"{one:.2f} ± 0.07" if key[0] in overall.unlabelled() else "–")
@@ -141,7 +144,7 @@ def test_another_number_of_seeds_than_its_own_is_for_all_sections(full):
 
 def test_a_cell_that_failed(tmp_path):
     page = reproduction.page(write(tmp_path / "rows.jsonl", [(cell("CMV", "pubmed"), failed())]), 5)
-    assert rows_below(page, "Every cell")["CMV", "pubmed"] == ["failed", "–", "80.10 ± 0.10", "–", "–"]
+    assert rows_below(page, "Every cell")["CMV", "pubmed"] == ["failed", "–", "–", "80.10 ± 0.10", "–", "–"]
 
 
 # -- fidelity ----------------------------------------------------------------------------------------------------------
@@ -194,7 +197,8 @@ def test_which_baselines_are_lower(gap, lower, tmp_path, explained):
     if not lower:
         assert "These are lower:\n\nNone.\n" in page
         return
-    honest, theirs, difference, why = rows_below(page, "Baselines")["DGI", "pubmed"]
+    honest, theirs, difference, alike, why = rows_below(page, "Baselines")["DGI", "pubmed"]
+    assert alike == "–"
     assert (difference, why) == (f"{gap:+.2f}", "not yet") and theirs == "79.24 ± 0.50"
     assert honest.startswith(f"{79.24 + gap:.2f} ± ") and honest.endswith(" (3)")
 

@@ -10,7 +10,7 @@ from ...config import read_toml
 from ...evaluate import Summary, summarize
 from .. import markdown
 from ..cells import Cell, Results
-from ..paper import GRAPHS, ROWS, cell, reported
+from ..paper import GRAPHS, ROWS, cell, read_alike, reported
 from . import fidelity, overall
 
 #: A baseline of ours may be so many points below the paper's.
@@ -30,18 +30,26 @@ All numbers come from the rows in `{rows}`, each with its settings, seeds, devic
 
 
 class Beside(NamedTuple):
-    """A cell of the paper's main table: ours, if there is a row, and the paper's, if it has a figure."""
+    """A cell of the paper's main table: ours, if there is a row, and the paper's, if it has a figure.
+
+    ``alike`` is ours by the probe that is the same for all methods without labels.
+    """
 
     name: str
     graph: str
     row: dict[str, Any] | None
     ours: Summary | None
+    alike: Summary | None
     figure: list[float] | None
 
     @property
     def gap(self) -> float | None:
         """As it is shown, so that whoever counts by the page counts the same."""
         return None if self.ours is None or self.figure is None else round(self.ours.mean - self.figure[0], 2)
+
+    @property
+    def read_alike(self) -> str:
+        return "–" if self.alike is None else markdown.spread(self.alike)
 
     @property
     def texts(self) -> list[str]:
@@ -99,7 +107,8 @@ def _fidelity(results: Results, seeds: int) -> str:
 def _beside(results: Results, seeds: int, name: str, graph: str) -> Beside:
     row = results.find(cell(name, graph), seeds)
     theirs = reported()["overall"][name.split(",", maxsplit=1)[0]]  # the paper does not say which GCC it ran
-    return Beside(name, graph, row, markdown.over_encoders(row), theirs[graph])
+    alike = markdown.over_encoders(results.find(read_alike(name, graph), seeds))
+    return Beside(name, graph, row, markdown.over_encoders(row), alike, theirs[graph])
 
 
 def explanations() -> dict[str, dict[str, str]]:
@@ -116,13 +125,13 @@ def _baselines(cells: list[Beside]) -> str:
     known = [(each, gap) for each in targets if (gap := each.gap) is not None]
     lower = [each for each, gap in known if gap < -TOLERANCE]
     columns = ["method", "graph", "honest (encoder seeds)", "the paper", "difference"]
-    explained = [[*each.texts, why("lower", each) or "not yet"] for each in lower]
+    explained = [[*each.texts, each.read_alike, why("lower", each) or "not yet"] for each in lower]
     implausible = [[*each.texts, text] for each in baselines if (text := why("no_target", each)) is not None]
     paragraphs = [
         "## Baselines",
         f"Ours is within {TOLERANCE} points of the paper or above it in {len(known) - len(lower)} of {len(known)} cells"
         f" ({len(targets)} in all). Both kinds of GCC stand beside the paper's one. These are lower:",
-        markdown.table([*columns, "explained"], explained) if explained else "None.",
+        markdown.table([*columns, "read alike", "explained"], explained) if explained else "None.",
         "These are no targets, because the paper's figure is implausible or absent:",
         markdown.table([*columns, "why"], implausible),
     ]
@@ -137,10 +146,13 @@ def _every_cell(cells: list[Beside]) -> str:
         if each.row is not None and each.ours is not None:
             cost = f"{each.row['device']}, {each.row['seconds']:.0f}"
             single = str(summarize(each.row["test"][0])) if name in ranked else "–"
-        lines.append([name, graph, honest, single, theirs, gap, cost])
-    columns = ["method", "graph", "honest (encoder seeds)", "one encoder", "the paper", "difference", "device, s"]
-    note = "The difference is that of the honest mean. Seconds are those of training all encoder seeds."
-    return f"## Every cell\n\n{note}\n\n{markdown.table(columns, lines)}"
+        lines.append([name, graph, honest, single, each.read_alike, theirs, gap, cost])
+    columns = ["method", "graph", "honest (encoder seeds)", "one encoder", "read alike", "the paper", "difference"]
+    note = (
+        "The difference is that of the honest mean. Seconds are those of training all encoder seeds. What *read alike* "
+    )
+    note += "means, `table-overall` says below."
+    return f"## Every cell\n\n{note}\n\n{markdown.table([*columns, 'device, s'], lines)}"
 
 
 def _sections(results: Results, seeds: int) -> Iterator[str]:
