@@ -18,9 +18,10 @@ Test accuracy in % on the paper's splits. *Honest*: mean and standard deviation 
 several probes. *One encoder*: the first of these seeds alone, with the deviation over its probes, which is what the
 paper reports. *Read alike*: the same encoders as the honest ones, all read by logistic regression on rows of length
 one; otherwise SIGNNAP and DGI have the probes that the paper gives them, and everybody else a plain linear layer, which
-suits some embeddings better than others. Networks with labels are their own classifiers, and have no such rows. *Rank*
-is the mean place among methods without labels that have a result on every graph. The best of those in a column is
-**bold**, the second _slanted_.
+suits some embeddings better than others. Networks with labels are their own classifiers, and have no such rows. On
+coauthor_physics encoders are trained on the training nodes alone, but for DeepWalk, Node2Vec and ARWMF, which embed
+only what they were trained on. *Rank* is the mean place among methods without labels that have a result on every graph.
+The best of those in a column is **bold**, the second _slanted_.
 """
 
 
