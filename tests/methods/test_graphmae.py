@@ -292,3 +292,17 @@ def test_the_embedding_is_the_encoder_s_of_all_features(small_graph):
 def test_training_learns_to_rebuild():
     losses = [GraphMAE(dim=16, iterations=n, lr=0.01).fit("synthetic").outcome_.numbers["loss"] for n in (1, 30)]
     assert losses[1] < 0.7 * losses[0]
+
+
+def test_the_decoders_bias_is_kicked_once_and_then_stays(small_graph):
+    """Nodes whose whole neighbourhood is hidden are rebuilt as the bias alone: as nothing, while that is zero."""
+    model = GraphMAE(dim=8, heads=2, mask_nodes=0.9, iterations=1000, seed=1)
+    run = model.run(small_graph)
+    layer, found = run.task.decoder.layer, []
+    for _ in run.iterate(60):
+        found.append((layer.bias.detach().clone(), layer.weight.detach().clone()))
+    (first, _), (kicked, before), (later, after) = found[0], found[30], found[59]
+    assert first.abs().max() == pytest.approx(run.lr, rel=1e-3)
+    assert kicked.abs().max() > 2 * run.lr
+    assert (later - kicked).abs().max() < run.lr  # freely, it would have gone about as far as the weights
+    assert (after - before).abs().max() > 5 * run.lr

@@ -13,6 +13,9 @@ from torch.nn.functional import normalize
 
 from ..graph import Features, SparseFeatures, StreamedFeatures, multiply
 
+#: Shorter rows are taken for this long.
+_SHORTEST = 1e-12
+
 
 def unit_rows(x: Features) -> Tensor | SparseFeatures:
     """Features with rows of length one; empty rows are left alone."""
@@ -22,19 +25,22 @@ def unit_rows(x: Features) -> Tensor | SparseFeatures:
         return normalize(x, dim=1)
     squares = x.with_values(x.values.square()).times(x.values.new_ones(x.shape[1], 1))
     lengths = torch.repeat_interleave(squares[:, 0].sqrt(), x.indptr.diff(), output_size=x.values.numel())
-    return x.with_values(x.values / lengths.clamp(min=1e-12))  # a square may vanish where its number does not
+    return x.with_values(x.values / lengths.clamp(min=_SHORTEST))  # a square may vanish where its number does not
 
 
 def product_cosines(left: Tensor, right: Tensor, units: Tensor | SparseFeatures, rows: Tensor) -> Tensor:
     """Cosine of every row of ``left @ right`` with the one of ``units`` whose number is at that place of ``rows``.
 
-    Rows of ``units`` have length one, or zero. A zero row has the cosine 0 with everything, and no gradient.
+    Rows of ``units`` have length one, or zero. A zero row has the cosine 0 with everything and, as in the authors'
+    code, the gradient of a row of length 1e-12. That matters: rows are zero where a node's whole neighbourhood is
+    hidden, as long as the decoder's bias is. Its first gradient is then so large that Adam moves it a few steps and,
+    remembering the size, hardly ever again; and a bias that stays where it is keeps weights that decay from vanishing,
+    for nothing else in this loss depends on lengths.
     """
     dots = torch.linalg.vecdot(left, multiply(units, right.t()).index_select(0, rows))
     squares = squared_lengths(left, right)
-    # Divided by infinity, values and gradients are 0; by the square root of 0 they would be NaN. Where a row is nearly
-    # cancelled, its length is rounding, and the quotient may be anything.
-    return (dots / torch.where(squares > 0, squares, torch.inf).sqrt()).clamp(-1, 1)
+    # Where a row is nearly cancelled, its length is rounding, and the quotient may be anything.
+    return (dots / torch.where(squares > _SHORTEST**2, squares, _SHORTEST**2).sqrt()).clamp(-1, 1)
 
 
 def squared_lengths(left: Tensor, right: Tensor) -> Tensor:
