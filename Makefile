@@ -29,7 +29,7 @@ bench: $(VENV)/ready
 
 # Every table and figure of the paper with next to no training: shows that all runs, into results-quick/.
 reproduce-quick: $(VENV)/ready-plots
-	$(BIN)/signnap reproduce all --quick
+	OMP_NUM_THREADS=1 $(BIN)/signnap reproduce all --quick --jobs 1
 
 # The pages and pictures of the committed rows, and the one of them that is in the documentation; trains nothing.
 pages: $(VENV)/ready-plots
