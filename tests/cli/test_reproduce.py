@@ -13,7 +13,7 @@ from signnap.data import synthetic_graph
 from signnap.evaluate import logistic, summarize
 from signnap.experiments import runner
 from signnap.experiments.cells import Cell
-from signnap.experiments.quick import banner
+from signnap.experiments.quick import BANNER
 from signnap.experiments.targets import Target, authors
 
 GRAPH = synthetic_graph(nodes=240, communities=3, words=60)
@@ -114,11 +114,11 @@ def test_a_quick_try(small, command):
     page = os.path.join("results-quick", "authors.md")
     assert found.json["targets"] == [{"target": "authors", "cells": 3, "missing": 0, "page": page}]
     assert found.json["rows"] == os.path.join("results-quick", "rows.jsonl") and not Path("results").exists()
-    assert Path(page).read_text().startswith(f"{banner()}Of 3 figures that authors report")
+    assert Path(page).read_text().startswith(f"{BANNER}Of 3 figures that authors report")
     rows = rows_in("results-quick/rows.jsonl")
     assert [row["cell"]["method"] for row in rows] == ["raw", "dgi", "supervised"]
     assert [row["cell"]["probe"] for row in rows] == ["linear-quick", "linear-quick", "none"]
-    assert [row["iterations"] for row in rows] == [[0], [2], [2]]
+    assert [row["iterations"] for row in rows] == [[0], [1], [1]]
     assert {row["cell"]["probe_seeds"] for row in rows} == {1}
     more = command("reproduce", "authors", "--quick", "--seeds", 2, "--results", "mine", "--methods", "raw")
     assert more.err.endswith(f"wrote {os.path.join('mine', 'authors.md')}\n")

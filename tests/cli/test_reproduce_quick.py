@@ -23,9 +23,9 @@ def test_everything_is_filled_in(command, monkeypatch):
     assert [name for name, each in made.items() if each["missing"]] == [], found.err
     for name, each in made.items():
         page = Path(each["page"]).read_text("utf-8")
-        assert page.startswith("**A quick try: 2 iterations")
+        assert page.startswith("**A quick try: one iteration")
         assert "not run" not in page and "failed" not in page.replace("missing or failed", "")
         assert os.path.exists(f"results-quick/{name}.png") == (TARGETS[name].figure is not None)
     rows = [json.loads(line) for line in Path(found.json["rows"]).read_text().splitlines()]
-    assert {each for row in rows for each in row["iterations"]} <= {0, 2}
+    assert {each for row in rows for each in row["iterations"]} <= {0, 1}
     assert all(row["seeds"] == [0] for row in rows)

@@ -72,7 +72,7 @@ def reproduce(
             left = limit - (time.perf_counter() - begun)
             missing = run_cells(cells, rows, seeds=count, device=device, jobs=jobs, limit=left, report=report)
         page = folder / f"{name}.md"
-        _write(page, each, rows, count, trying.banner() if quick else "")
+        _write(page, each, rows, count, trying.BANNER if quick else "")
         advice = f"; {missing} of {len(cells)} cells are missing: run the same command again" if missing else ""
         say(f"wrote {page}{advice}")
         made.append({"target": name, "cells": len(cells), "missing": missing, "page": str(page)})

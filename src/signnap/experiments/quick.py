@@ -8,8 +8,8 @@ from typing import Any
 from ..methods.registry import method_class
 from .cells import Cell
 
-BANNER = "**A quick try: {iterations} iterations, narrow layers, short probes. It shows that all runs, no more.**\n\n"
-ITERATIONS = 2
+BANNER = "**A quick try: one iteration, narrow layers, short probes. It shows that all runs, no more.**\n\n"
+ITERATIONS = 1
 #: What else is made small, unless a cell says how large it is to be.
 _SMALL: dict[str, dict[str, Any]] = {
     **{name: {"dim": 32} for name in ("supervised", "dropedge", "signnap", "cmv")},
@@ -28,8 +28,3 @@ def quickened(cell: Cell) -> Cell:
         settings |= {"iterations": ITERATIONS}
     probe = "linear-quick" if cell.probe != "none" else "none"
     return replace(cell, settings=settings, probe=probe, probe_seeds=1)
-
-
-def banner() -> str:
-    """What stands above a page of such a try."""
-    return BANNER.format(iterations=ITERATIONS)
