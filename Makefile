@@ -31,11 +31,13 @@ bench: $(VENV)/ready
 reproduce-quick: $(VENV)/ready-plots
 	OMP_NUM_THREADS=1 $(BIN)/signnap reproduce all --quick --jobs 1
 
-# The pages and pictures of the committed rows, and the one of them that is in the documentation; trains nothing.
+# The pages and pictures of the committed rows, and those of them that are in the documentation; trains nothing.
 pages: $(VENV)/ready-plots
 	$(BIN)/signnap reproduce authors --limit 0
 	$(BIN)/signnap reproduce all --limit 0
 	mv results/reproduction.md docs/reproduction.md
+	sed -e '/<!-- authors: begin -->/,/<!-- authors: end -->/{//!d;}' -e '/<!-- authors: begin -->/r results/authors.md' \
+		docs/methods.md > docs/methods.new && mv docs/methods.new docs/methods.md
 
 docs: $(VENV)/ready-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
