@@ -22,8 +22,8 @@ def test_every_non_python_file_of_the_package_is_known():
     others = {
         p.relative_to(package).as_posix() for p in package.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")
     }
-    data = {"methods/presets/paper.toml", "experiments/paper.json", "experiments/reported.toml"}
-    assert others == {"py.typed", *data}
+    results = {f"experiments/{name}" for name in ("paper.json", "explained.toml", "targets/reported.toml")}
+    assert others == {"py.typed", "methods/presets/paper.toml", *results}
 
 
 def test_one_version_everywhere():
