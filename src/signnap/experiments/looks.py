@@ -18,7 +18,7 @@ from ..evaluate.probe import ProbeSettings
 from ..geometry import effective_rank
 from ..graph import Graph
 from ..methods.method import Method
-from ..perturb import DropEdge
+from .properties import dropped_copies
 
 #: How many nodes are looked at where looking at all pairs would take too long, and how many a map shows.
 _SAMPLE, _SHOWN = 2000, 1000
@@ -57,8 +57,7 @@ def _map(
     z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], rules: ProbeSettings | None
 ) -> dict[str, list[float]]:
     """The plane of t-SNE for a sample of the nodes in the first classes, and the class of each."""
-    among = np.flatnonzero(y < _MAPPED_CLASSES)
-    chosen = among[_sample(len(among), _SHOWN)]
+    chosen = _mapped(y, _SHOWN)
     plane = _tsne(z[chosen])
     return {"x": plane[:, 0].tolist(), "y": plane[:, 1].tolist(), "class": y[chosen].tolist()}
 
@@ -77,8 +76,7 @@ def _silhouette(z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], rules
     """How much closer nodes are to their own class than to the next, over the classes that the map shows."""
     from sklearn.metrics import silhouette_score
 
-    among = np.flatnonzero(y < _MAPPED_CLASSES)
-    chosen = among[_sample(len(among), 2 * _SAMPLE)]
+    chosen = _mapped(y, 2 * _SAMPLE)
     return round(float(silhouette_score(z[chosen], y[chosen])), 4)
 
 
@@ -109,12 +107,15 @@ def _training_curves(model: Method, graph: Graph, parts: Split) -> dict[str, lis
 
 def _stability(model: Method, graph: Graph, parts: Split) -> dict[str, Any]:
     """The paper's matrix over the test nodes of ten copies with 30 % of the edges dropped, and what its mean hides."""
-    view = model.view(graph)
-    drop, source = DropEdge(0.3), rng.generator(0, "analysis views", view.stored.device)
-    nodes = parts.test.to(view.stored.device)
-    found = stability(lambda: model.embed_view(drop(view, source)), nodes=nodes)
+    found = stability(dropped_copies(model, graph, drop_edge=0.3, seed=0), nodes=parts.test)
     matrix = [[round(value, 5) for value in row] for row in found.matrix]
     return {"matrix": matrix, **_rounded({"mean": found.mean, "centred": found.centred})}
+
+
+def _mapped(y: np.ndarray, size: int) -> np.ndarray:
+    """A sample of the nodes whose class a map shows."""
+    among = np.flatnonzero((y >= 0) & (y < _MAPPED_CLASSES))
+    return among[_sample(len(among), size)]
 
 
 def _sample(count: int, size: int) -> np.ndarray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 from typing import Any
 
 from ..evaluate import Summary, summarize
+
+#: One number per encoder seed from a row.
+Measure = Callable[[dict[str, Any]], list[float]]
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -15,9 +18,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def over_encoders(row: dict[str, Any] | None) -> Summary | None:
-    """The test accuracy of a cell over its encoder seeds, each the mean of its probes; None if it has none."""
-    return None if row is None or "error" in row else summarize([fmean(probes) for probes in row["test"]])
+def accuracies(row: dict[str, Any], part: str = "test") -> list[float]:
+    """The accuracy of every encoder seed, the mean of its probes."""
+    return [fmean(probes) for probes in row[part]]
+
+
+def over_encoders(row: dict[str, Any] | None, measure: Measure = accuracies) -> Summary | None:
+    """What was measured of a cell, over its encoder seeds; None if there is nothing."""
+    return None if row is None or "error" in row else summarize(measure(row))
 
 
 def spread(found: Summary, digits: int = 2) -> str:

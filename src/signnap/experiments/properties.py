@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
@@ -23,14 +24,16 @@ def properties(
     nodes: Tensor | None = None,
 ) -> dict[str, Any]:
     """Embed freshly dropped copies of the graph and measure; ``nodes`` restricts the stability matrix."""
-    view = model.view(graph)
-    drop, source = DropEdge(drop_edge), rng.generator(seed, "analysis views", view.stored.device)
-
-    def draw() -> Tensor:
-        return model.embed_view(drop(view, source))
-
+    view, draw = model.view(graph), dropped_copies(model, graph, drop_edge, seed)
     return {
         "stability": stability(draw, copies=copies, nodes=nodes).as_dict(),
         "smoothness": smoothness(model.embed_view(view), view.pattern, rng.generator(seed, "pairs")).as_dict(),
         "identifiability": identifiability(draw(), draw(), rng.generator(seed, "sample")).as_dict(),
     }
+
+
+def dropped_copies(model: Method, graph: Graph, drop_edge: float, seed: int) -> Callable[[], Tensor]:
+    """Embeddings of a freshly dropped copy of the graph at every call."""
+    view = model.view(graph)
+    drop, source = DropEdge(drop_edge), rng.generator(seed, "analysis views", view.stored.device)
+    return lambda: model.embed_view(drop(view, source))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...evaluate import summarize
 from ..cells import Cell
-from ..targets.depths import Measure, accuracies
+from ..markdown import Measure, accuracies
 
 
 @dataclass(frozen=True)

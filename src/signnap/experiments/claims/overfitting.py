@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..cells import Cell
+from ..markdown import Measure
 from ..targets import depths, overfitting
-from ..targets.depths import Measure
 from .claim import Claim, Finding, Reading, leads, listed
 
 OURS = "SIGNNAP(GCN)"

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import fmean
-from typing import Any
 
-from ...evaluate import summarize
 from .. import markdown
 from ..cells import Cell, Results
 
 METHODS = ("GCN", "DropEdge(GCN)", "DGI", "SIGNNAP(GCN)")
 DEPTHS = (2, 4, 6, 8, 10)
-#: One number per encoder seed from a row.
-Measure = Callable[[dict[str, Any]], list[float]]
 
 
-def accuracies(row: dict[str, Any]) -> list[float]:
-    """The test accuracy of every encoder seed, the mean of its probes."""
-    return [fmean(probes) for probes in row["test"]]
-
-
-def tables(results: Results, seeds: int, cell_of: Callable[[str, int], Cell], looks: dict[str, Measure]) -> str:
+def tables(
+    results: Results, seeds: int, cell_of: Callable[[str, int], Cell], looks: dict[str, markdown.Measure]
+) -> str:
     """One table for accuracy and for each of the looks: methods down, layers across."""
     pages = []
-    for title, measure in {"test accuracy, %": accuracies, **looks}.items():
+    for title, measure in {"test accuracy, %": markdown.accuracies, **looks}.items():
         lines = []
         for name in METHODS:
             rows = [results.find(cell_of(name, depth), seeds) for depth in DEPTHS]
-            found = [None if row is None or "error" in row else summarize(measure(row)) for row in rows]
+            found = [markdown.over_encoders(row, measure) for row in rows]
             shown = (markdown.shown(mean, row, seeds) for mean, row in zip(found, rows, strict=True))
             lines.append([name, *shown])
         pages.append(markdown.table([title, *(f"{depth} layers" for depth in DEPTHS)], lines))

@@ -7,7 +7,6 @@ from statistics import fmean
 from .. import markdown
 from ..cells import Cell, Results
 from ..paper import GRAPHS, ROWS, cell, reported
-from .depths import accuracies
 
 NAMES = [name for name in ROWS if name.startswith("SIGNNAP")]
 #: In so many cells the paper's figure has to lie within the range of our encoder seeds.
@@ -38,7 +37,7 @@ def page(results: Results, seeds: int) -> str:
             if row is None or "error" in row:
                 lines.append([name, graph, f"{figure:.2f}", "–", "–", "–", "–", "not run" if row is None else "failed"])
                 continue
-            encoders = accuracies(row)
+            encoders = markdown.accuracies(row)
             where = place(encoders, figure)
             inside += where == "inside"
             settled += where == "inside" or len(encoders) == seeds

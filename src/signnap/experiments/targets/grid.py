@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from itertools import product
-from statistics import fmean
 from typing import Any
 
-from ...evaluate import summarize
+from ...evaluate import Summary
 from .. import markdown
 from ..cells import Cell, Results
 from ..paper import cell
@@ -45,14 +44,14 @@ def recipe() -> list[Cell]:
 
 def best(results: Results, name: str, graph: str, seeds: int) -> dict[str, Any] | None:
     """The settings with the highest mean validation accuracy, once all have been tried."""
-    means = [_mean(results.find(cell_of(name, graph, tried), seeds)) for tried in GRIDS[name][2]]
-    if None in means:
-        return None
-    return GRIDS[name][2][means.index(max(mean for mean in means if mean is not None))]
+    grid = GRIDS[name][2]
+    found = [_validation(results.find(cell_of(name, graph, tried), seeds)) for tried in grid]
+    means = [each.mean for each in found if each is not None]
+    return grid[means.index(max(means))] if len(means) == len(grid) else None
 
 
-def _mean(row: dict[str, Any] | None) -> float | None:
-    return None if row is None or "error" in row else fmean(fmean(probes) for probes in row["val"])
+def _validation(row: dict[str, Any] | None) -> Summary | None:
+    return markdown.over_encoders(row, lambda row: markdown.accuracies(row, "val"))
 
 
 def page(results: Results, seeds: int) -> str:
@@ -61,8 +60,7 @@ def page(results: Results, seeds: int) -> str:
     for name, (graphs, iterations, grid) in GRIDS.items():
         for graph, tried in product(graphs, grid):
             row = results.find(cell_of(name, graph, tried), seeds)
-            found = None if row is None or "error" in row else summarize([fmean(probes) for probes in row["val"]])
-            shown = markdown.shown(found, row, seeds)
+            shown = markdown.shown(_validation(row), row, seeds)
             chosen = tried == best(results, name, graph, seeds)
             words = ", ".join(f"{setting} {value}" for setting, value in tried.items())
             lines.append([name, graph, f"{iterations:,}", words, f"**{shown}**" if chosen else shown])

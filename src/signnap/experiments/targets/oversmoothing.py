@@ -53,7 +53,7 @@ def _panel(row: pictures.Row) -> Map | str:
     look = pictures.first_look(row, "map")
     if row is None or isinstance(look, str):
         return look
-    accuracy = summarize(depths.accuracies(row))
+    accuracy = summarize(markdown.accuracies(row))
     rank = summarize([each["effective_rank"] for each in row["looks"]["spread"]])
     below = f"accuracy {markdown.spread(accuracy, 1)} %\neffective rank {markdown.spread(rank, 1)}"
     return Map(look["x"], look["y"], look["class"], below)

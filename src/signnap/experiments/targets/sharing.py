@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import fmean
-
-from ...evaluate import summarize
 from .. import markdown
 from ..cells import Cell, Results
 from ..paper import cell
@@ -29,7 +26,7 @@ def page(results: Results, seeds: int) -> str:
     lines = []
     for share in SHARES:
         rows = [results.find(cell_of(share, graph), seeds) for graph in GRAPHS]
-        found = [None if not row or "error" in row else summarize([fmean(v) for v in row["val"]]) for row in rows]
+        found = [markdown.over_encoders(row, lambda row: markdown.accuracies(row, "val")) for row in rows]
         line = (markdown.shown(mean, row, seeds) for mean, row in zip(found, rows, strict=True))
         lines.append([str(share or "all"), *line])
     head = "SIGNNAP(GCN), 1,500 iterations, validation accuracy in % on the paper's splits, "

@@ -36,7 +36,7 @@ def page(results: Results, seeds: int) -> str:
     lines = []
     for name in METHODS:
         row = results.find(cell_of(name), seeds)
-        found = None if row is None or "error" in row else summarize(row["looks"]["silhouette"])
+        found = markdown.over_encoders(row, lambda row: row["looks"]["silhouette"])
         ours = markdown.shown(found, row, seeds, digits=4)
         lines.append([name, ours, f"{reported()['silhouette'][name.split(',', maxsplit=1)[0]]:.4f}"])
     head = f"{GRAPH}, the first ten classes: silhouette of the embeddings, over {seeds} encoder seeds.\n\n"
