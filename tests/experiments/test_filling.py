@@ -38,9 +38,20 @@ def test_what_is_only_judged_otherwise_is_trained_once(results, trained):
     for cell in (*cells[:2], cells[3]):
         assert numbers(results.find(cell, 2)) == expected(cell)
     assert "unknown probe 'nonsense'" in results.find(cells[2], 2)["error"]
-    more = [*cells[:2], tiny("dgi", probe="linear-plain")]  # what lacks other seeds is trained apart
-    assert fill(more, results, seeds=3) == 0
-    assert len(trained) == 4
+
+
+def test_no_seed_is_trained_twice(results, monkeypatch):
+    asked, fit_seeds = [], Method.fit_seeds
+    spy = lambda self, graph, seeds, **options: asked.append([*seeds]) or fit_seeds(self, graph, seeds, **options)
+    monkeypatch.setattr(Method, "fit_seeds", spy)
+    first, later = tiny("dgi"), tiny("dgi", probe="linear-plain", probe_seeds=2)
+    told = []
+    assert fill([first], results) == 0
+    assert fill([first, later], results, seeds=4, report=lambda done, words: told.append(done)) == 0
+    assert asked == [[0, 1], [2, 3], [0, 1]]  # what both lack, and what one does
+    assert told == [1, 2]
+    for cell in (first, later):
+        assert numbers(results.find(cell, 4)) == expected(cell, 4)
 
 
 def test_graphs_keep_their_order_and_are_loaded_once(results, trained, loaded):

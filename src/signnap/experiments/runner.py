@@ -53,27 +53,34 @@ def run_cells(
     that are written stay, and the next call goes on from there.
     """
     begun, todo = time.perf_counter(), results.missing(cells, seeds)
-    done = len(cells) - len(todo)
+    groups = _trained_together(todo)
     with _pool(jobs) as pool:
         runner = _Runner(results, choose_device(device), pool)
         if todo:
             results.write()
-        for group, lacking in _trained_together(todo):
+        for number, (group, lacking) in enumerate(groups, 1):
             if time.perf_counter() - begun >= limit:
                 break
             runner.run(group, lacking)
             runner.collect(wait=False)
-            done += len(group)
-            report(done, str(group[0]))
+            waiting = {cell.key for later, _ in groups[number:] for cell in later}
+            report(len(cells) - len(waiting), str(group[0]))
         runner.collect(wait=True)
     return len(results.missing(cells, seeds))
 
 
 def _trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list[Cell], list[int]]]:
-    """Cells whose encoders are the same, with the seeds that they lack; graph by graph, so that each is loaded once."""
-    groups: dict[tuple[str, tuple[int, ...]], tuple[list[Cell], list[int]]] = {}
-    for cell, lacking in todo:
-        groups.setdefault((cell.training, tuple(lacking)), ([], lacking))[0].append(cell)
+    """Cells whose encoders are the same with seeds that all of them lack, so that no encoder is trained twice.
+
+    They come graph by graph, so that each is loaded once.
+    """
+    lacking: dict[tuple[str, int], list[Cell]] = {}
+    for cell, seeds in todo:
+        for seed in seeds:
+            lacking.setdefault((cell.training, seed), []).append(cell)
+    groups: dict[tuple[str, ...], tuple[list[Cell], list[int]]] = {}
+    for (_, seed), cells in lacking.items():
+        groups.setdefault(tuple(cell.key for cell in cells), (cells, []))[1].append(seed)
     places = list(dict.fromkeys(cell.graph for cell, _ in todo))
     return sorted(groups.values(), key=lambda group: places.index(group[0][0].graph))
 
