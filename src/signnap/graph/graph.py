@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from .features import Features, SparseFeatures, as_dense, compact, row_normalized
+from .features import Features, as_dense, compact, row_normalized
 from .pattern import Pattern
+from .sparse import SparseFeatures
 from .view import View
 
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
-from ..graph import Features, SparseFeatures, StreamedFeatures, View
+from ..gpu import usable
+from ..graph import Features, NoisyFeatures, SparseFeatures, StreamedFeatures, View
 
 
 def _gaussian(shape: torch.Size, generator: torch.Generator, device: torch.device) -> Tensor:
@@ -37,7 +38,7 @@ NOISES: dict[str, Callable[[torch.Size, torch.Generator, torch.device], Tensor]]
 class FeatureNoise:
     """x + scale·δ with δ drawn for every entry, zeros included (the paper's ablation, scale 0.01).
 
-    On sparse features the sum is dense; it is generated chunk by chunk inside the product that needs it.
+    On sparse features the sum is dense; it is generated inside the product that needs it, chunk by chunk or by kernels.
     """
 
     kind: str = "gaussian"
@@ -56,8 +57,10 @@ class FeatureNoise:
         if isinstance(x, Tensor):
             return view.with_features(self._add(x, generator))
         if isinstance(x, SparseFeatures):
-            seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
-            x = StreamedFeatures(x, (), seed)
+            seed = torch.randint(2**62, (), generator=generator, device=generator.device)
+            if usable(x.values, seed):
+                return view.with_features(NoisyFeatures(x, (), seed, self.kind, self.scale))
+            x = StreamedFeatures(x, (), int(seed))
         return view.with_features(x.then(self._add))
 
     def _add(self, x: Tensor, generator: torch.Generator) -> Tensor:
