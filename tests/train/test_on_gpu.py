@@ -1,15 +1,18 @@
 """The accelerator path, on an accelerator: recorded iterations, seeds together, resuming, and agreement with a CPU."""
 
 import logging
+from dataclasses import replace
 
 import pytest
+import scipy.sparse as sp
 import torch
 from torch import nn
 
 from signnap import SIGNNAP
 from signnap.contracts import Encoder
-from signnap.graph import as_dense
+from signnap.graph import as_dense, compact
 from signnap.methods.settings import BACKBONES
+from signnap.perturb.features import NOISES
 from signnap.train.checkpoint import RunFolder
 from signnap.train.loop import lockstep
 
@@ -36,6 +39,16 @@ def test_recorded_iterations_are_ordinary_ones(backbone, objective, share, gpu_g
     recorded, ordinary = losses(runs[0]), losses(runs[1], capture=False)
     assert recorded == pytest.approx(ordinary, rel=1e-5)
     assert len(set(recorded)) == 12, "every replay must draw its own views and negatives"
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_noise_on_sparse_features_is_recorded(kind, gpu_graph, start, caplog):
+    caplog.set_level(logging.INFO)
+    graph = replace(gpu_graph, x=compact(sp.random(40, 200, 0.1, random_state=0)).to("cuda"))
+    runs = [start(graph, noise=f"{kind}:0.1") for _ in range(2)]
+    recorded, ordinary = losses(runs[0]), losses(runs[1], capture=False)
+    assert recorded == pytest.approx(ordinary, rel=1e-5) and len(set(recorded)) == 12
+    assert "without a recorded graph" not in caplog.text
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
