@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.linear_model
 import torch
 from scipy.optimize import minimize
 from scipy.special import log_softmax
@@ -69,6 +70,24 @@ def test_ties_go_to_the_smallest_c():
     assert len(perfect) > 5
     result = logistic_probe(z, y, train, val, test)
     assert (result.val_accuracy, result.c) == (1, perfect[0])
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "tried", "best"),
+    [
+        ([5, 6, 5, 5, 5, 9], 5, 1),  # three in a row were worse: what comes then is not seen
+        ([5, 6, 5, 5, 7, 6, 6, 6, 9], 8, 4),
+        ([5, 5, 5, 5, 5, 4, 4, 5, 4, 4, 4, 9], 11, 0),  # as good is not worse
+        ([*range(len(GRID))], len(GRID), len(GRID) - 1),
+    ],
+)
+def test_the_grid_ends_after_three_that_are_worse(accuracies, tried, best, monkeypatch):
+    fitted, model = [], sklearn.linear_model.LogisticRegression
+    fit = model.fit
+    monkeypatch.setattr(model, "fit", lambda self, x, y: fitted.append(self.C) or fit(self, x, y))
+    monkeypatch.setattr(model, "score", lambda self, x, y: accuracies[len(fitted) - 1])
+    result = logistic_probe(*clouds())
+    assert (len(fitted), result.c) == (tried, GRID[best])
 
 
 def test_the_test_part_chooses_nothing():
