@@ -51,6 +51,7 @@ def test_numbers_are_those_of_the_judge(cell, results):
     assert row["iterations"] == [TINY[cell.method].get("iterations", 0)] * SEEDS
     assert {"date", "command", "device", "torch", "signnap", "revision"} <= row.keys()
     assert row["peak_memory_mb"] > 0
+    assert {name: row["resolved"][name] for name in cell.settings} == cell.settings and "seed" not in row["resolved"]
     assert row["seeds"] == [0, 1]
     assert Results(results.path).find(cell, SEEDS) == row
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from math import inf
 from multiprocessing import get_context
@@ -126,6 +126,7 @@ class _Runner:
             "seconds": round(time.perf_counter() - begun, 3),
             "peak_memory_mb": max(m.facts_["peak_memory_mb"] for m in models),
             "iterations": [m.facts_["iterations"] for m in models],
+            "resolved": resolved(models[0].settings_),
         }
         return graph, models, cost
 
@@ -186,6 +187,11 @@ class _Pending:
         tests, vals = ([[mark[which] for mark in each] for each in marks] for which in (0, 1))
         looks = {name: [each[name].result() for each in self.looks] for name in self.cell.looks}
         return {"test": tests, "val": vals, **({"looks": looks} if looks else {})}
+
+
+def resolved(settings: Any) -> dict[str, Any]:
+    """All settings but the seed, so that a row tells when a preset has changed since."""
+    return {name: value for name, value in asdict(settings).items() if name != "seed"}
 
 
 def _done(value: Any) -> Future[Any]:
