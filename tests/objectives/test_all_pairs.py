@@ -17,9 +17,12 @@ from signnap.objectives import all_pairs
 D = 4
 
 
-@pytest.fixture(params=[1, 2, 5, 10**6], ids=lambda side: f"tiles of {side}")
-def side(request, monkeypatch):
-    monkeypatch.setattr(all_pairs, "_CPU_SIDE", request.param)
+TILES = [(1, 1), (2, 2), (2, 5), (5, 2), (10**6, 10**6)]
+
+
+@pytest.fixture(params=TILES, ids=lambda tile: f"tiles of {tile[0]}x{tile[1]}")
+def tile(request, monkeypatch):
+    monkeypatch.setattr(all_pairs, "_CPU_TILE", request.param)
     return request.param
 
 
@@ -39,7 +42,7 @@ def half(u, v, temperature):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 13])
 @pytest.mark.parametrize("temperature", [0.01, 0.2, 1.0])  # 1/0.01 takes the careful way
-def test_dense_twin(n, temperature, side):
+def test_dense_twin(n, temperature, tile):
     objective = prepared(n, temperature=temperature)
     z1, z2 = embeddings(n, D, 0), embeddings(n, D, 1)
     terms = objective(z1, z2, source_of(0))
@@ -51,7 +54,7 @@ def test_dense_twin(n, temperature, side):
     assert not terms.first.requires_grad and not terms.second.requires_grad
 
 
-def test_dense_twin_through_the_projector(side):
+def test_dense_twin_through_the_projector(tile):
     objective = prepared(9, projector=6)
     z1, z2 = embeddings(9, D, 0), embeddings(9, D, 1)
     inner, outer = (objective.projector[at] for at in (0, 2))
@@ -72,7 +75,7 @@ def test_dense_twin_in_float32(temperature):
 
 @pytest.mark.parametrize("temperature", [0.01, 0.5])
 @pytest.mark.parametrize("projector", [None, 3])
-def test_finite_differences(temperature, projector, side):
+def test_finite_differences(temperature, projector, tile):
     objective = prepared(7, temperature=temperature, projector=projector)
     inputs = embeddings(7, D, 0), embeddings(7, D, 1)
     assert gradcheck(lambda z1, z2: objective(z1, z2, source_of(0)).total, inputs)
@@ -89,7 +92,7 @@ def test_an_embedding_that_tells_nothing_apart_is_at_chance(n, temperature):
         assert found.item() == pytest.approx(objective.chance(), abs=1e-9)
 
 
-def test_views_may_be_exchanged(side):
+def test_views_may_be_exchanged(tile):
     objective = prepared(11)
     z1, z2 = embeddings(11, D, 0), embeddings(11, D, 1)
     one, other = objective(z1, z2, source_of(0)), objective(z2, z1, source_of(0))
@@ -154,11 +157,12 @@ def test_the_bound_is_below_that_of_info_nce():
     assert bound < math.log(12) - info_nce and not bound.requires_grad
 
 
-def test_tiles_cover_every_pair_once(side):
+def test_tiles_cover_every_pair_once(tile):
     w = embeddings(13, D, 0).detach()
     seen, products = torch.zeros(13, 13), torch.zeros(13, 13, dtype=torch.float64)
-    for rows, columns, scores, spare in all_pairs.tiles(w, 0.5):
-        assert max(scores.shape) <= side and scores.shape == spare.shape
+    for rows, columns, scores, spare in all_pairs.tiles(w.t(), 0.5):
+        assert scores.shape == spare.shape and len(scores) <= tile[0]
+        assert scores.shape[1] <= (tile[0] if rows == columns else tile[1])
         seen[rows, columns] += 1
         products[rows, columns] = scores
         if rows != columns:
@@ -185,14 +189,15 @@ class Watch(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.5])
-def test_nothing_is_as_large_as_all_pairs_or_waits_for_numbers(temperature):
+def test_nothing_is_as_large_as_all_pairs_or_waits_for_numbers(temperature, monkeypatch):
     n, d = 3000, 16
+    monkeypatch.setattr(all_pairs, "_CPU_TILE", (200, 500))
     objective = AllPairs(temperature, projector=8)
     objective.prepare(n, d, source_of(0))
     z1, z2 = (torch.randn(n, d, generator=source_of(seed)).requires_grad_() for seed in (0, 1))
     with Watch() as watch:
         objective(z1, z2, source_of(0)).total.backward()
-    assert 2 * n * d <= watch.numbers <= max(2 * n * d, 2 * all_pairs._CPU_SIDE**2) < n * n / 10
+    assert 2 * n * d <= watch.numbers <= max(2 * n * d, 2 * 200 * 500) < n * n / 10
     assert "addmm_" in watch.names and not watch.names & {"_local_scalar_dense", "nonzero", "masked_select"}
 
 

@@ -32,7 +32,7 @@ class SymmetricConvolution(nn.Module):
 
     def forward(self, product: Tensor, view: View) -> Tensor:
         """Finish the layer, given ``H @ weight``."""
-        return self.then(view.symmetric(product) + self.bias)
+        return self.then(view.symmetric(product).add_(self.bias))
 
 
 class ConvolutionalStack(Encoder):
@@ -80,10 +80,10 @@ class ConvolutionalStack(Encoder):
         return self.encode([view])[0]
 
     def encode(self, views: Sequence[View]) -> list[Tensor]:
-        """All views together: one product per layer, the first for each of the different features.
+        """All views together: those that have the same features share their product with the first weight.
 
-        What follows a product is done for one view after the other, so that batch norm sees each by itself, in their
-        order, as the baselines' authors encode them.
+        What follows it is done for one view after the other, so that batch norm sees each by itself, in their order, as
+        the baselines' authors encode them.
         """
         if self.training and views[0].pattern.num_nodes == 1 and self._normalizes():
             raise SignnapError("batch norm cannot learn from a graph of one node: expected at least two")
@@ -96,8 +96,7 @@ class ConvolutionalStack(Encoder):
         first, *rest = self.layers
         found = [first(product, view) for product, view in zip(products, views, strict=True)]
         for layer in rest:
-            stacked = (torch.cat(found) @ layer.weight).chunk(len(views))
-            found = [layer(product, view) for product, view in zip(stacked, views, strict=True)]
+            found = [layer(h @ layer.weight, view) for h, view in zip(found, views, strict=True)]
         return found
 
     def _normalizes(self) -> bool:

@@ -15,21 +15,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import normalize
+from torch.nn.functional import linear, normalize
 
 from .. import rng
 from ..contracts import Objective, Terms
 from ..errors import SignnapError, unknown_name
 from ..gpu import MAX_DIM, PRECISIONS, usable
 
-#: Rows and columns of a tile of scores: small enough for a core's cache, or large enough to keep a GPU busy.
-_CPU_SIDE, _GPU_SIDE = 512, 8192
+#: Rows and columns of a tile of scores: what two cores were fastest with, or large enough to keep a GPU busy.
+_CPU_TILE, _GPU_TILE = (512, 4096), (8192, 8192)
 
 #: exp of this, times as many nodes as anybody has, is a float32 number, and so is its reciprocal.
 _EXP_IS_SAFE = 60.0
@@ -70,28 +69,27 @@ class AllPairs(Objective):
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
         if self.num_nodes is None:
             raise SignnapError("this AllPairs knows no graph yet: call prepare first")
-        both = torch.cat([z1, z2])
-        if self.projector is not None:
-            both = self.projector(both)
-        w = self._narrowed(normalize(both, dim=1))
+        w = self._compared(torch.cat([z1, z2]))
         total, first, second = _AllPairs.apply(w.contiguous(), self.temperature, self.precision)
         # Candidates of the own view only raise the loss above that of InfoNCE with the N of the other view, whose
         # bound is log N − loss.
         return Terms(total, first, second, math.log(len(z1)) - total.detach())
 
-    def _narrowed(self, w: Tensor) -> Tensor:
-        """The same rows in fewer coordinates, if a narrow projector allows it: all cosines are what they were.
+    def _compared(self, both: Tensor) -> Tensor:
+        """The rows whose products are scores, of length one.
 
-        Rows end in Linear, so they and their gradients lie in the span of its weight and bias: in a basis of that
-        everything is exact. Only off a GPU, where the basis would have to be waited for.
+        Those that a projector makes end in a Linear, so they and their gradients lie in the span of its weight and
+        bias. If that is narrow they are given in a basis of it: fewer coordinates, the same cosines, all exact. Only
+        off a GPU, where the basis would have to be waited for.
         """
-        if self.projector is None or w.is_cuda:
-            return w
-        last = self.projector[2]
-        if last.in_features + 1 >= last.out_features:
-            return w
-        span = torch.cat([last.weight, last.bias[:, None]], dim=1).detach()
-        return w @ torch.linalg.qr(span).Q
+        if self.projector is None:
+            return normalize(both, dim=1)
+        first, activation, last = self.projector
+        weight, bias = last.weight, last.bias
+        if last.in_features + 1 < last.out_features and not both.is_cuda:
+            basis = torch.linalg.qr(torch.cat([weight, bias[:, None]], dim=1).detach()).Q
+            weight, bias = basis.t() @ weight, basis.t() @ bias
+        return normalize(linear(activation(first(both)), weight, bias), dim=1)
 
     def chance(self) -> float | None:
         """log(2N − 1): every candidate equally likely. None before the graph is known."""
@@ -107,18 +105,22 @@ class Tile(NamedTuple):
     spare: Tensor
 
 
-def tiles(w: Tensor, temperature: float) -> Iterator[Tile]:
-    """Yield w·wᵀ/τ on and above its diagonal, where it is −∞: no row is its own candidate."""
-    side = min(_GPU_SIDE if w.is_cuda else _CPU_SIDE, len(w))
-    scaled, buffers = w / temperature, w.new_empty(2, side * side)
-    for above, left in combinations_with_replacement(range(0, len(w), side), 2):
-        rows, columns = slice(above, min(above + side, len(w))), slice(left, min(left + side, len(w)))
-        shape = rows.stop - rows.start, columns.stop - columns.start
-        scores, spare = (buffer[: math.prod(shape)].view(shape) for buffer in buffers)
-        torch.mm(scaled[rows], w[columns].t(), out=scores)
-        if rows == columns:
-            scores.fill_diagonal_(-math.inf)
-        yield Tile(rows, columns, scores, spare)
+def tiles(columns_of: Tensor, temperature: float) -> Iterator[Tile]:
+    """Yield w·wᵀ/τ on and above its diagonal, where it is −∞: no row is its own candidate. ``columns_of`` is wᵀ."""
+    count = columns_of.shape[1]
+    high, wide = (min(side, count) for side in (_GPU_TILE if columns_of.is_cuda else _CPU_TILE))
+    scaled, buffers = columns_of / temperature, columns_of.new_empty(2, high * max(high, wide))
+    for above in range(0, count, high):
+        below = min(above + high, count)
+        for left in (above, *range(below, count, wide)):
+            rows = slice(above, below)
+            columns = rows if left == above else slice(left, min(left + wide, count))
+            shape = below - above, columns.stop - columns.start
+            scores, spare = (buffer[: math.prod(shape)].view(shape) for buffer in buffers)
+            torch.mm(scaled[:, rows].t(), columns_of[:, columns], out=scores)
+            if rows == columns:
+                scores.fill_diagonal_(-math.inf)
+            yield Tile(rows, columns, scores, spare)
 
 
 class _AllPairs(torch.autograd.Function):
@@ -152,16 +154,19 @@ def _log_sums(w: Tensor, temperature: float, precision: str) -> Tensor:
         from ..gpu.all_pairs import log_sums
 
         return log_sums(w, temperature, precision)
-    found = w.new_full((len(w),), -math.inf)
-    for rows, columns, scores, _ in tiles(w, temperature):
-        if 1 / temperature < _EXP_IS_SAFE:
+    if 1 / temperature < _EXP_IS_SAFE:
+        sums = w.new_zeros(len(w))
+        for rows, columns, scores, _ in tiles(w.t().contiguous(), temperature):
             raised = scores.exp_()
-            by_row, by_column = raised.sum(dim=1).log_(), raised.sum(dim=0).log_()
-        else:
-            by_row, by_column = scores.logsumexp(dim=1), scores.logsumexp(dim=0)
-        found[rows] = torch.logaddexp(found[rows], by_row)
+            sums[rows] += raised.sum(dim=1)
+            if rows != columns:
+                sums[columns] += raised.sum(dim=0)
+        return sums.log_()
+    found = w.new_full((len(w),), -math.inf)
+    for rows, columns, scores, _ in tiles(w.t().contiguous(), temperature):
+        found[rows] = torch.logaddexp(found[rows], scores.logsumexp(dim=1))
         if rows != columns:
-            found[columns] = torch.logaddexp(found[columns], by_column)
+            found[columns] = torch.logaddexp(found[columns], scores.logsumexp(dim=0))
     return found
 
 
@@ -171,14 +176,16 @@ def _pull(w: Tensor, temperature: float, log_sums: Tensor, precision: str) -> Te
         from ..gpu.all_pairs import pull as by_kernel
 
         return by_kernel(w, temperature, log_sums, precision)
-    pull, shares = torch.zeros_like(w), log_sums.neg().exp_()
-    for rows, columns, scores, spare in tiles(w, temperature):
+    # Everything is transposed: a product whose long side comes last uses whole vectors, however few coordinates.
+    columns_of, shares = w.t().contiguous(), log_sums.neg().exp_()
+    pull = torch.zeros_like(columns_of)
+    for rows, columns, scores, spare in tiles(columns_of, temperature):
         if 1 / temperature < _EXP_IS_SAFE:
             weights = scores.exp_().mul_(torch.add(shares[rows, None], shares[columns], out=spare))
         else:
             torch.sub(scores, log_sums[rows, None], out=spare).exp_()
             weights = scores.sub_(log_sums[columns]).exp_().add_(spare)
-        pull[rows].addmm_(weights, w[columns])
+        pull[:, rows].addmm_(columns_of[:, columns], weights.t())
         if rows != columns:
-            pull[columns].addmm_(weights.t(), w[rows])
-    return pull
+            pull[:, columns].addmm_(columns_of[:, rows], weights)
+    return pull.t().contiguous()
