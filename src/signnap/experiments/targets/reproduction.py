@@ -57,7 +57,7 @@ class Beside(NamedTuple):
         if self.row is None or self.ours is None:
             ours = "not run" if self.row is None else "failed"
         else:
-            ours = f"{self.ours} ({len(self.ours.values)})"
+            ours = f"{markdown.spread(self.ours)} ({len(self.ours.values)})"
         theirs = "–" if self.figure is None else "{:.2f} ± {:.2f}".format(*self.figure)
         return [self.name, self.graph, ours, theirs, "–" if self.gap is None else f"{self.gap:+.2f}"]
 
