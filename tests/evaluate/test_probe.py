@@ -1,6 +1,7 @@
 """The batched linear probe against a plain nn.Linear + Adam loop, one seed at a time."""
 
 import time
+from dataclasses import replace
 
 import pytest
 import scipy.sparse as sp
@@ -34,16 +35,18 @@ def slow_probe(z, y, train, val, test, *, settings, seed, resample=None):
         optimizer.step()
         with torch.no_grad():
             loss = float(F.nll_loss(F.log_softmax(layer(z[val]), dim=1), y[val]))
-        if best is None or loss <= best[0]:
-            best, waited = (loss, epoch, {k: v.clone() for k, v in layer.state_dict().items()}), 0
+            accuracy = float((layer(z[val]).argmax(1) == y[val]).double().mean())
+        regret = {"loss": loss, "accuracy": -accuracy, "last": -epoch}[settings.choose]
+        if best is None or regret <= best[0]:
+            best, waited = (regret, loss, epoch, {k: v.clone() for k, v in layer.state_dict().items()}), 0
         else:
             waited += 1
             if waited >= settings.patience:
                 break
-    layer.load_state_dict(best[2])
+    layer.load_state_dict(best[3])
     with torch.no_grad():
         accuracy = [float((layer(z[part]).argmax(1) == y[part]).double().mean()) for part in (test, val)]
-    return *accuracy, best[0], best[1]
+    return *accuracy, *best[1:3]
 
 
 def assert_same(results, slow):
@@ -62,6 +65,15 @@ def test_all_seeds_at_once_equal_the_plain_loop(clouds, dropout, decay):
     assert [r.seed for r in results] == [3, 1, 4]
     assert len({r.best_epoch for r in results}) > 1, "the seeds should stop at different epochs here"
     assert_same(results, [slow_probe(*data, settings=settings, seed=seed) for seed in [3, 1, 4]])
+
+
+@pytest.mark.parametrize("choose", ["accuracy", "last"])
+def test_other_ways_to_choose_an_epoch(clouds, choose):
+    data, settings = clouds(), ProbeSettings(epochs=60, patience=60, choose=choose)
+    results = linear_probe(*data, settings=settings, seeds=range(3))
+    assert_same(results, [slow_probe(*data, settings=settings, seed=seed) for seed in range(3)])
+    assert results != linear_probe(*data, settings=replace(settings, choose="loss"), seeds=range(3))
+    assert choose != "last" or {result.best_epoch for result in results} == {60}
 
 
 def test_a_seed_that_has_stopped_stays_stopped(clouds):

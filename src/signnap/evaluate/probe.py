@@ -21,13 +21,18 @@ Watch = Callable[[int, float, float], None]
 
 @dataclass(frozen=True)
 class ProbeSettings:
-    """How a probe is trained: Adam with L2 decay (0 on the Amazon graphs), model choice by validation loss."""
+    """How a probe is trained: Adam with L2 decay (0 on the Amazon graphs).
+
+    ``choose`` says which epoch is judged: that of the lowest validation "loss", of the highest validation "accuracy",
+    or the "last". It is over when that has not improved for ``patience`` epochs.
+    """
 
     lr: float = 0.1
     weight_decay: float = 5e-4
     epochs: int = 1000
     patience: int = 400
     logit_dropout: float = 0.5
+    choose: str = "loss"
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def linear_probe(
     resample: Callable[[], Tensor] | None = None,
     watch: Watch | None = None,
 ) -> list[ProbeResult]:
-    """Train one probe per seed, all at once, and judge each with the weights of its lowest validation loss.
+    """Train one probe per seed, all at once, and judge each with the weights of its best epoch.
 
     ``resample`` gives fresh embeddings of all nodes, as many rows as ``embeddings``; where it is given, the
     training rows of each epoch come from a new call (the dropped graphs of GraphSAGE and GAT, spec §2.6), which
@@ -88,6 +93,7 @@ class _Probes:
     weight: Tensor
     bias: Tensor
     loss: Tensor  # of validation, one per seed
+    regret: Tensor  # what the best epoch has least of
     epoch: Tensor
 
     @staticmethod
@@ -98,6 +104,7 @@ class _Probes:
             weight=torch.cat(drawn).t().contiguous().to(device),
             bias=torch.zeros(classes * len(sources), device=device),
             loss=torch.full((len(sources),), torch.inf, device=device),
+            regret=torch.full((len(sources),), torch.inf, device=device),
             epoch=torch.zeros(len(sources), dtype=torch.long, device=device),
         )
 
@@ -107,11 +114,23 @@ class _Probes:
 
     def keep_better(self, other: _Probes, among: Tensor) -> None:
         """Take over the seeds ``among`` which the other is as good or better: on a tie the later epoch wins."""
-        better = among & (other.loss <= self.loss)
+        better = among & (other.regret <= self.regret)
         columns = better.repeat_interleave(len(self.bias) // len(better))
         self.weight[:, columns] = other.weight.detach()[:, columns]
         self.bias[columns] = other.bias.detach()[columns]
-        self.loss[better], self.epoch[better] = other.loss[better], other.epoch[better]
+        for mine, theirs in ((self.loss, other.loss), (self.regret, other.regret), (self.epoch, other.epoch)):
+            mine[better] = theirs[better]
+
+    def validate(self, part: Part, epoch: int, choose: str) -> None:
+        """Note what an epoch made of the validation rows."""
+        self.epoch.fill_(epoch)
+        self.loss = _losses(self.logits(part.x), part.y)
+        regrets = {
+            "loss": lambda: self.loss,
+            "accuracy": lambda: -self.accuracies(part).float(),
+            "last": lambda: -self.epoch.float(),
+        }
+        self.regret = regrets[choose]()
 
     def accuracies(self, part: Part) -> Tensor:
         return (self.logits(part.x).argmax(dim=1) == part.y).double().mean(dim=1)
@@ -150,10 +169,9 @@ def _train(
         _losses(_drop(logits, settings.logit_dropout, sources), parts.train.y).sum().backward()
         optimizer.step()
         with torch.no_grad():
-            current.loss = _losses(current.logits(parts.val.x), parts.val.y)
+            current.validate(parts.val, epoch, settings.choose)
             if watch is not None:
                 watch(epoch, *(float(current.accuracies(part)[0]) for part in (parts.train, parts.val)))
-        current.epoch.fill_(epoch)
         best.keep_better(current, active)
         active &= epoch - best.epoch < settings.patience
         if not active.any():

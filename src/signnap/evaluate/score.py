@@ -17,21 +17,28 @@ from .probe import ProbeResult, ProbeSettings, linear_probe
 
 #: Name -> (kind, settings). "linear" is the paper's for SIGNNAP, "linear-dgi" its one for DGI (spec §4.4, item 7), and
 #: "linear-plain" is fairer between methods (spec §2.7, item 10). "linear-quick" shows that something can be judged.
+#: Those with a number of steps are by the authors of DGI, MVGRL and CCA-SSG (spec §4.4, §4.5 and §5.1, items 5).
 PROBES: dict[str, tuple[str, ProbeSettings | None]] = {
     "linear": ("linear", ProbeSettings()),
     "linear-plain": ("linear", ProbeSettings(logit_dropout=0.0)),
     "linear-dgi": ("linear", ProbeSettings(lr=0.01, weight_decay=0.0, logit_dropout=0.0)),
     "linear-quick": ("linear", ProbeSettings(epochs=20)),
+    "linear-100": ("linear", ProbeSettings(0.01, 0.0, 100, 100, 0.0, choose="last")),
+    "linear-300": ("linear", ProbeSettings(0.01, 0.0, 300, 300, 0.0, choose="last")),
+    "linear-2000": ("linear", ProbeSettings(0.01, 1e-4, 2000, 2000, 0.0, choose="accuracy")),
     "logistic": ("logistic", None),
 }
 
 
 def probe_settings(probe: str, weight_decay: float | None = None) -> ProbeSettings | None:
-    """How the probe of that name learns, with another weight decay if it has any; None for one that is not linear."""
+    """How the probe of that name learns; None for one that is not linear.
+
+    ``weight_decay`` is for those that have none of their own.
+    """
     if probe not in PROBES:
         raise unknown_name("probe", probe, PROBES)
     settings = PROBES[probe][1]
-    if settings is None or not settings.weight_decay or weight_decay is None:
+    if settings is None or settings.weight_decay != ProbeSettings.weight_decay or weight_decay is None:
         return settings
     return replace(settings, weight_decay=weight_decay)
 
@@ -92,8 +99,9 @@ def score(
 ) -> Score:
     """Judge the embeddings of one or more encoder seeds on one split.
 
-    ``weight_decay`` (of a probe that has any; None for its default) and ``resample`` (one callable per encoder, see
-    ``linear_probe``) concern the linear probes. The logistic probe has no randomness and counts as one seed.
+    ``weight_decay`` (of a probe that has none of its own; None for the default) and ``resample`` (one callable per
+    encoder, see ``linear_probe``) concern the linear probes. The logistic probe has no randomness and counts as one
+    seed.
     """
     if isinstance(embeddings, (Tensor, SparseFeatures)) or not len(embeddings):
         raise SignnapError("expected a list with the embeddings of one or more encoder seeds")
