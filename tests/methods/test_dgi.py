@@ -70,6 +70,21 @@ def test_the_critic_begins_uniform_and_has_no_bias():
 # -- the loss --------------------------------------------------------------------------------------------------------
 
 
+def test_one_layer_has_its_authors_critic(small_graph):
+    """Xavier's bound for a tensor of 1×d×d numbers is √(6 / (d² + d)), and there is a bias."""
+    critic = DGI(layers=1, dim=50, iterations=1).run(small_graph).task.objective
+    assert set(dict(critic.named_parameters())) == {"weight", "bias"} and critic.bias == 0
+    bound = (6 / (50 * 50 + 50)) ** 0.5
+    assert 0.99 * bound < critic.weight.abs().max() <= bound
+    z, probe = torch.randn(4, 50), torch.randn(50)
+    with torch.no_grad():
+        critic.bias.fill_(3.0)
+    torch.testing.assert_close(critic.score(z, probe), z @ probe + 3)
+    assert set(dict(DGI(layers=2, dim=8, iterations=1).run(small_graph).task.objective.named_parameters())) == {
+        "weight"
+    }
+
+
 def test_the_loss_is_the_sum_of_two_means_of_cross_entropy():
     z, other, weight = (torch.randn(n, 4, generator=source_of(n), dtype=torch.float64) for n in (9, 8, 4))
     summary = torch.sigmoid(sum(z) / len(z))

@@ -29,13 +29,13 @@ class DGI(Method):
     name = "dgi"
 
     def build_encoder(self, settings: DgiSettings, sizes: Sizes) -> ConvolutionalStack:
-        if settings.layers == 1:  # as its authors have it
+        if settings.layers == 1:  # its authors' own; with more layers, that of the paper's comparison
             return ConvolutionalStack(sizes.features, [settings.dim], "prelu", activate_last=True)
         widths = [*[settings.hidden] * (settings.layers - 1), settings.dim]
         return ConvolutionalStack(sizes.features, widths, "prelu", slope_per_unit=True)
 
     def build_task(self, settings: DgiSettings, view: View, encoder: Encoder) -> Shuffling:
-        critic = Critic.drawn(settings.dim, settings.seed)
+        critic = (OriginalCritic if settings.layers == 1 else Critic).drawn(settings.dim, settings.seed)
         return Shuffling(view, encoder, critic, settings.seed, settings.precision != "float32")
 
 
@@ -71,6 +71,18 @@ class Critic(Objective):
 
     def chance(self) -> float:
         return 2 * math.log(2)
+
+
+class OriginalCritic(Critic):
+    """The same with a bias, and weights that begin ten times smaller: Xavier's bound for the authors' 1×d×d tensor."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim)
+        nn.init.xavier_uniform_(self.weight[None])
+        self.bias = nn.Parameter(torch.zeros(()))
+
+    def score(self, z: Tensor, probe: Tensor) -> Tensor:
+        return super().score(z, probe) + self.bias
 
 
 class Shuffling:

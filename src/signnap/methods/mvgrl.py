@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..contracts import Encoder, Terms
 from ..encoders.diffusion import EdgesAndDiffusion
@@ -13,7 +13,7 @@ from ..geometry import spread
 from ..graph import View
 from ..train.loop import Step
 from .baselines import MvgrlSettings
-from .dgi import Critic, Shuffling
+from .dgi import OriginalCritic, Shuffling
 from .facts import Sizes
 from .method import Method
 
@@ -35,20 +35,12 @@ class MVGRL(Method):
         return TwoReadings(view, encoder, critic, settings.seed, settings.precision != "float32")
 
 
-class CrossCritic(Critic):
+class CrossCritic(OriginalCritic):
     """Each reading of the nodes against the summary of the other one: s = sigmoid(mean h), score hᵀWs + b.
 
     Both arguments are (2, N, d): the readings h¹ and h² of the graph, and those of a corrupted copy. The loss is the
-    mean of binary cross-entropy over all 4N scores. W begins as small as the authors' Xavier bound for it, b at zero.
+    mean of binary cross-entropy over all 4N scores.
     """
-
-    def __init__(self, dim: int) -> None:
-        super().__init__(dim)
-        nn.init.xavier_uniform_(self.weight[None])
-        self.bias = nn.Parameter(torch.zeros(()))
-
-    def score(self, z: Tensor, probe: Tensor) -> Tensor:
-        return super().score(z, probe) + self.bias
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
         (h1, h2), (h3, h4) = z1.unbind(), z2.unbind()

@@ -26,8 +26,8 @@ def figures() -> list[dict[str, Any]]:
 def cell(figure: dict[str, Any], probe: str) -> Cell:
     """Our run beside a figure, read by one of its probes.
 
-    Random splits are drawn anew for every encoder seed. The first probe is of the authors' kind, but chooses by
-    validation nodes, where some of theirs look at the test nodes.
+    Random splits are drawn anew for every encoder seed. The first probe is the authors', or of their kind; none looks
+    at the test nodes, as some of theirs do.
     """
     method, graph, split = figure["method"], figure["graph"], figure["split"]
     settings, labelled = dict(figure["settings"]), method_class(method).uses_labels
