@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from math import inf
 from pathlib import Path
@@ -38,7 +37,9 @@ TARGETS = (
 
 
 def reproduce(
-    target: Annotated[str, typer.Argument(help=f"One of {', '.join(TARGETS)}, or all (but authors).")],
+    targets: Annotated[
+        list[str], typer.Argument(metavar="TARGET...", help=f"{', '.join(TARGETS)}, or all (but authors).")
+    ],
     results: Annotated[Path | None, typer.Option(help="Folder of rows and pages [default: results].")] = None,
     methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these methods.")] = None,
     graphs: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these graphs.")] = None,
@@ -49,9 +50,10 @@ def reproduce(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Make a table or figure of results; what is in the results folder already is not run again."""
-    if target not in (*TARGETS, "all"):
-        raise unknown_name("target", target, (*TARGETS, "all"))
+    """Make tables and figures of results; what is in the results folder already is not run again."""
+    for name in targets:
+        if name not in (*TARGETS, "all"):
+            raise unknown_name("target", name, (*TARGETS, "all"))
     from ..experiments import quick as trying
     from ..experiments.cells import Results
     from ..experiments.runner import run_cells
@@ -59,23 +61,25 @@ def reproduce(
     from ..report.canvas import canvas
     from ..train.progress import progress
 
-    wanted = {name: each for name, each in KNOWN.items() if name == target or (target == "all" and name != "authors")}
+    everything = "all" in targets
+    wanted = {name: each for name, each in KNOWN.items() if name in targets or (everything and name != "authors")}
     if any(each.figure for each in wanted.values()):
         canvas(1, 1)  # says at once whether figures can be drawn here
     chosen = _chosen([each.recipe() for each in wanted.values()], methods, graphs)
     folder = results or Path("results-quick" if quick else "results")
     rows = Results(folder / "rows.jsonl", **({"rule": trying.quickened} if quick else {}))
-    made, begun = [], time.perf_counter()
-    for (name, each), cells in zip(wanted.items(), chosen, strict=True):
-        count = seeds or (1 if quick else each.seeds)
-        with progress(len(cells), "cell") as report:
-            left = limit - (time.perf_counter() - begun)
-            missing = run_cells(cells, rows, seeds=count, device=device, jobs=jobs, limit=left, report=report)
-        page = folder / f"{name}.md"
+    counts = [seeds or (1 if quick else each.seeds) for each in wanted.values()]
+    cells = [cell for recipe in chosen for cell in recipe]
+    each_has = [count for recipe, count in zip(chosen, counts, strict=True) for _ in recipe]
+    with progress(len(cells), "cell") as report:  # one matrix, so that targets share encoders
+        run_cells(cells, rows, seeds=each_has, device=device, jobs=jobs, limit=limit, report=report)
+    made = []
+    for (name, each), recipe, count in zip(wanted.items(), chosen, counts, strict=True):
+        page, missing = folder / f"{name}.md", len(rows.missing(recipe, count))
         _write(page, each, rows, count, trying.BANNER if quick else "")
-        advice = f"; {missing} of {len(cells)} cells are missing: run the same command again" if missing else ""
+        advice = f"; {missing} of {len(recipe)} cells are missing: run the same command again" if missing else ""
         say(f"wrote {page}{advice}")
-        made.append({"target": name, "cells": len(cells), "missing": missing, "page": str(page)})
+        made.append({"target": name, "cells": len(recipe), "missing": missing, "page": str(page)})
     emit({"targets": made, "rows": str(rows.path)}, as_json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,13 +93,19 @@ class Results:
         looks = {name: [found[n]["looks"][name][at] for _, n, at in order] for name in found[0].get("looks", {})}
         return merged | ({"looks": looks} if looks else {})
 
-    def missing(self, cells: Iterable[Cell], seeds: int) -> list[tuple[Cell, list[int]]]:
-        """The cells that lack encoder seeds, each once, and which; what failed is lacking, and is tried again."""
-        wanted = {(ruled := self.rule(cell)).key: ruled for cell in cells}
+    def missing(self, cells: Sequence[Cell], seeds: int | Sequence[int]) -> list[tuple[Cell, list[int]]]:
+        """The cells that lack encoder seeds, each once, and which; what failed is lacking, and is tried again.
+
+        ``seeds`` is how many are wanted, of all cells or of each.
+        """
+        wanted: dict[str, tuple[Cell, int]] = {}
+        for cell, count in zip(cells, [seeds] * len(cells) if isinstance(seeds, int) else seeds, strict=True):
+            ruled = self.rule(cell)
+            wanted[ruled.key] = ruled, max(count, wanted.get(ruled.key, (ruled, 0))[1])
         lacking = []
-        for key, cell in wanted.items():
+        for key, (cell, count) in wanted.items():
             known = {seed for row in self._rows.get(key, []) if "error" not in row for seed in row["seeds"]}
-            lacking.append((cell, [seed for seed in range(seeds) if seed not in known]))
+            lacking.append((cell, [seed for seed in range(count) if seed not in known]))
         return [(cell, left) for cell, left in lacking if left]
 
     def add(self, cell: Cell, row: dict[str, Any]) -> None:

@@ -40,7 +40,7 @@ def run_cells(
     cells: Sequence[Cell],
     results: Results,
     *,
-    seeds: int = 5,
+    seeds: int | Sequence[int] = 5,
     device: str = "auto",
     jobs: int = 0,
     limit: float = inf,
@@ -48,9 +48,10 @@ def run_cells(
 ) -> int:
     """Fill in the encoder seeds that cells lack in ``results``, and return how many cells still lack any.
 
-    ``jobs`` processes judge embeddings while the next cell trains (0: this one judges before it goes on), and after
-    ``limit`` seconds no further cell is begun. A cell that fails is a row with its error. Whatever stops this, the rows
-    that are written stay, and the next call goes on from there.
+    ``seeds`` is how many each cell should have, or one number for each. ``jobs`` processes judge embeddings while the
+    next cell trains (0: this one judges before it goes on), and after ``limit`` seconds no further cell is begun. A
+    cell that fails is a row with its error. Whatever stops this, the rows that are written stay, and the next call goes
+    on from there.
     """
     begun, todo = time.perf_counter(), results.missing(cells, seeds)
     groups = _trained_together(todo)
