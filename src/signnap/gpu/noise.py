@@ -4,8 +4,8 @@ Noise on sparse features is dense by nature: 18,333 x 6,805 numbers on coauthor_
 Here each number is a function of a seed, its row and its column, drawn where a product needs it and never written. The
 seed lies on the device, so that a recorded iteration draws new noise whenever it is replayed.
 
-Noise has the eleven bits that a tf32 number has, so tensor cores take it whole; what it is multiplied by goes in as two
-such numbers, and the products are about as good as those of float32.
+Noise has the eleven bits of a float16, so tensor cores take it whole; what it is multiplied by goes in as the sum of
+two such numbers, and the products are about as good as those of float32.
 """
 
 from __future__ import annotations
@@ -15,12 +15,16 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from .halves import SCALE, halves
+
 #: Rows of a tile, and columns of a quarter of it: four quarters, side by side, are drawn at once.
 _ROWS, _QUARTER = 64, 32
 #: Columns at most of what is multiplied that one program takes.
 _COLUMNS = 128
 #: Programs that keep a large device busy; a sum over many rows is cut until there are so many.
 _PROGRAMS = 512
+#: Philox passes all tests of randomness from seven rounds on (Salmon et al., "As Easy as 1, 2, 3").
+_ROUNDS = tl.constexpr(7)
 
 
 def noise_rows(seed: Tensor, kind: str, start: int, stop: int, width: int) -> Tensor:
@@ -34,10 +38,11 @@ def noise_rows(seed: Tensor, kind: str, start: int, stop: int, width: int) -> Te
 def noise_times(seed: Tensor, kind: str, rows: int, weight: Tensor) -> Tensor:
     """The product of the noise, which has so many rows, with a matrix."""
     width, dim = weight.shape
+    upper, lower = halves(weight.contiguous(), torch.float16, True)
     columns = _tile(dim)
     out = torch.empty(rows, dim, device=weight.device)
     grid = (triton.cdiv(rows, _ROWS), triton.cdiv(dim, columns))
-    _times[grid](seed, weight.contiguous(), out, rows, width, dim, kind, _ROWS, _QUARTER, columns)
+    _times[grid](seed, upper, lower, out, rows, width, kind, dim, _ROWS, _QUARTER, columns, num_stages=1)
     return out
 
 
@@ -50,7 +55,7 @@ def noise_transposed_times(seed: Tensor, kind: str, width: int, dense: Tensor) -
     out = torch.empty(triton.cdiv(rows, span), width, dim, device=dense.device)
     grid = (blocks, len(out), triton.cdiv(dim, columns))
     _transposed_times[grid](
-        seed, dense.contiguous(), out, rows, width, dim, span, kind, _ROWS, _QUARTER, columns, num_warps=8
+        seed, dense.contiguous(), out, rows, width, span, kind, dim, _ROWS, _QUARTER, columns, num_warps=8, num_stages=1
     )
     return out.sum(dim=0)  # in order: the same numbers always give the same sum
 
@@ -66,75 +71,80 @@ def _fill(
 ) -> None:  # fmt: skip
     rows = start + tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     first = tl.program_id(1) * 4 * QUARTER
-    quarters = _draw(tl.load(seed), rows, first // 4 + tl.arange(0, QUARTER), KIND)
+    quarters = _draw(tl.load(seed), rows[:, None], (first // 4 + tl.arange(0, QUARTER))[None, :], KIND)
     for quarter in tl.static_range(4):
         columns = first + quarter * QUARTER + tl.arange(0, QUARTER)
         at = out + (rows - start).to(tl.int64)[:, None] * width + columns[None, :]
-        tl.store(at, quarters[quarter], mask=(rows < stop)[:, None] & (columns < width)[None, :])
+        tl.store(at, quarters[quarter].to(tl.float32), mask=(rows < stop)[:, None] & (columns < width)[None, :])
 
 
 @triton.jit
 def _times(
-    seed: tl.tensor, weight: tl.tensor, out: tl.tensor, count: tl.tensor, width: tl.tensor, dim: tl.tensor,
-    KIND: tl.constexpr, ROWS: tl.constexpr, QUARTER: tl.constexpr, COLUMNS: tl.constexpr,
+    seed: tl.tensor, upper: tl.tensor, lower: tl.tensor, out: tl.tensor, count: tl.tensor, width: tl.tensor,
+    KIND: tl.constexpr, DIM: tl.constexpr, ROWS: tl.constexpr, QUARTER: tl.constexpr, COLUMNS: tl.constexpr,
 ) -> None:  # fmt: skip
     key = tl.load(seed)
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     total = tl.full((ROWS, COLUMNS), 0.0, tl.float32)
     for first in range(0, width, 4 * QUARTER):
-        quarters = _draw(key, rows, first // 4 + tl.arange(0, QUARTER), KIND)
+        quarters = _draw(key, rows[:, None], (first // 4 + tl.arange(0, QUARTER))[None, :], KIND)
         for quarter in tl.static_range(4):
-            lines = first + quarter * QUARTER + tl.arange(0, QUARTER)
-            upper, lower = _halves(weight, lines, width, columns, dim)
-            total = tl.dot(quarters[quarter], upper, total, input_precision="tf32")
-            total = tl.dot(quarters[quarter], lower, total, input_precision="tf32")
-    at = out + rows.to(tl.int64)[:, None] * dim + columns[None, :]
-    tl.store(at, total, mask=(rows < count)[:, None] & (columns < dim)[None, :])
+            at, inside = _cells(first + quarter * QUARTER + tl.arange(0, QUARTER), width, 1, DIM, COLUMNS)
+            total = tl.dot(quarters[quarter], tl.load(upper + at, mask=inside, other=0.0), total)
+            total = tl.dot(quarters[quarter], tl.load(lower + at, mask=inside, other=0.0), total)
+    at, inside = _cells(rows, count, 1, DIM, COLUMNS)
+    tl.store(out + at, total * (1 / SCALE), mask=inside)
 
 
 @triton.jit
 def _transposed_times(
-    seed: tl.tensor, dense: tl.tensor, out: tl.tensor, count: tl.tensor, width: tl.tensor, dim: tl.tensor,
-    span: tl.tensor, KIND: tl.constexpr, ROWS: tl.constexpr, QUARTER: tl.constexpr, COLUMNS: tl.constexpr,
+    seed: tl.tensor, dense: tl.tensor, out: tl.tensor, count: tl.tensor, width: tl.tensor, span: tl.tensor,
+    KIND: tl.constexpr, DIM: tl.constexpr, ROWS: tl.constexpr, QUARTER: tl.constexpr, COLUMNS: tl.constexpr,
 ) -> None:  # fmt: skip
     key = tl.load(seed)
     first = tl.program_id(0) * 4 * QUARTER
-    columns = tl.program_id(2) * COLUMNS + tl.arange(0, COLUMNS)
+    columns = (first // 4 + tl.arange(0, QUARTER))[:, None]
     total0 = tl.full((QUARTER, COLUMNS), 0.0, tl.float32)
     total1, total2, total3 = total0, total0, total0
     start = tl.program_id(1) * span
     for row in range(start, tl.minimum(start + span, count), ROWS):
         rows = row + tl.arange(0, ROWS)
-        noise0, noise1, noise2, noise3 = _draw(key, rows, first // 4 + tl.arange(0, QUARTER), KIND)
-        upper, lower = _halves(dense, rows, count, columns, dim)
-        total0 = _add(total0, noise0, upper, lower)
-        total1 = _add(total1, noise1, upper, lower)
-        total2 = _add(total2, noise2, upper, lower)
-        total3 = _add(total3, noise3, upper, lower)
+        at, inside = _cells(rows, count, 2, DIM, COLUMNS)
+        number = tl.load(dense + at, mask=inside, other=0.0)
+        upper = _tf32(number)
+        noise0, noise1, noise2, noise3 = _draw(key, rows[None, :], columns, KIND)
+        total0 = _add(total0, noise0, upper, number - upper)
+        total1 = _add(total1, noise1, upper, number - upper)
+        total2 = _add(total2, noise2, upper, number - upper)
+        total3 = _add(total3, noise3, upper, number - upper)
     totals = (total0, total1, total2, total3)
+    part = out + tl.program_id(1).to(tl.int64) * width * DIM
     for quarter in tl.static_range(4):
-        lines = first + quarter * QUARTER + tl.arange(0, QUARTER)
-        at = out + (tl.program_id(1).to(tl.int64) * width + lines)[:, None] * dim + columns[None, :]
-        tl.store(at, totals[quarter], mask=(lines < width)[:, None] & (columns < dim)[None, :])
+        at, inside = _cells(first + quarter * QUARTER + tl.arange(0, QUARTER), width, 2, DIM, COLUMNS)
+        tl.store(part + at, totals[quarter], mask=inside)
 
 
 @triton.jit
 def _add(total: tl.tensor, noise: tl.tensor, upper: tl.tensor, lower: tl.tensor) -> tl.tensor:
-    turned = tl.trans(noise)
-    total = tl.dot(turned, upper, total, input_precision="tf32")
-    return tl.dot(turned, lower, total, input_precision="tf32")
+    """Gradients can be too small for a float16; a tf32 number has its bits and the range of a float32."""
+    total = tl.dot(noise.to(tl.float32), upper, total, input_precision="tf32")
+    return tl.dot(noise.to(tl.float32), lower, total, input_precision="tf32")
 
 
 @triton.jit
-def _halves(
-    matrix: tl.tensor, rows: tl.tensor, count: tl.tensor, columns: tl.tensor, dim: tl.tensor
+def _tf32(number: tl.tensor) -> tl.tensor:
+    """The nearest tf32 number: eight bits of exponent as a float32, ten of mantissa."""
+    bits = number.to(tl.int32, bitcast=True)
+    return ((bits + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _cells(
+    rows: tl.tensor, count: tl.tensor, AXIS: tl.constexpr, DIM: tl.constexpr, COLUMNS: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """A tile of a matrix as the sum of tf32 numbers and the rest; what there is not is zero."""
-    inside = (rows < count)[:, None] & (columns < dim)[None, :]
-    number = tl.load(matrix + rows.to(tl.int64)[:, None] * dim + columns[None, :], mask=inside, other=0.0)
-    upper = _rounded(number)
-    return upper, number - upper
+    """Where rows lie in a matrix, the columns of this program, and which of these cells there are."""
+    columns = tl.program_id(AXIS) * COLUMNS + tl.arange(0, COLUMNS)
+    return rows.to(tl.int64)[:, None] * DIM + columns[None, :], (rows < count)[:, None] & (columns < DIM)[None, :]
 
 
 @triton.jit
@@ -142,21 +152,37 @@ def _draw(
     key: tl.tensor, rows: tl.tensor, columns: tl.tensor, KIND: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
     """Four tiles of noise: one call of the generator (Philox) gives four numbers for a row and a column."""
-    none = tl.full((1, 1), 0, tl.int32)
-    lines = rows[:, None] + 0 * columns[None, :]
-    bits0, bits1, bits2, bits3 = tl.philox(key, lines, columns[None, :] + 0 * lines, none + 0 * lines, none + 0 * lines)
-    u0 = tl.uint_to_uniform_float(bits0)
-    u1 = tl.uint_to_uniform_float(bits1)
-    u2 = tl.uint_to_uniform_float(bits2)
-    u3 = tl.uint_to_uniform_float(bits3)
+    lines = rows + 0 * columns
+    places = columns + 0 * rows
+    bits0, bits1, bits2, bits3 = tl.philox(key, lines, places, 0 * lines, 0 * lines, _ROUNDS)
     if KIND == "gaussian":
-        u0, u1 = tl.pair_uniform_to_normal(u0, u1)
-        u2, u3 = tl.pair_uniform_to_normal(u2, u3)
-    elif KIND == "laplace":
-        u0, u1, u2, u3 = _laplace(u0), _laplace(u1), _laplace(u2), _laplace(u3)
+        x0, x1 = _gaussian(bits0, bits1)
+        x2, x3 = _gaussian(bits2, bits3)
     else:
-        tl.static_assert(KIND == "uniform", "unknown noise")
-    return _rounded(u0), _rounded(u1), _rounded(u2), _rounded(u3)
+        x0 = tl.uint_to_uniform_float(bits0)
+        x1 = tl.uint_to_uniform_float(bits1)
+        x2 = tl.uint_to_uniform_float(bits2)
+        x3 = tl.uint_to_uniform_float(bits3)
+        if KIND == "laplace":
+            x0, x1, x2, x3 = _laplace(x0), _laplace(x1), _laplace(x2), _laplace(x3)
+        else:
+            tl.static_assert(KIND == "uniform", "unknown noise")
+    return x0.to(tl.float16), x1.to(tl.float16), x2.to(tl.float16), x3.to(tl.float16)
+
+
+@triton.jit
+def _gaussian(length: tl.tensor, angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
+    """Two independent normal numbers (Box and Muller) without a library's sine, which is made for all angles and slow.
+
+    The angle is drawn from half a circle, where its sine is a short polynomial and its cosine a root, and a bit that
+    the angle has no use for is the sign of the latter.
+    """
+    radius = tl.sqrt(-2.0 * tl.log(tl.maximum(tl.uint_to_uniform_float(length), 1e-7)))
+    turn = (angle >> 9).to(tl.int32).to(tl.float32) * (2.0**-24) - 0.25  # 23 bits: from -1/4 to 1/4
+    square = turn * turn
+    sine = turn * (6.2831852 + square * (-41.341665 + square * (81.601632 + square * (-76.564668 + square * 39.6528))))
+    cosine = tl.sqrt(tl.maximum(1.0 - sine * sine, 0.0))
+    return radius * sine, radius * tl.where((angle & 1) == 0, cosine, -cosine)
 
 
 @triton.jit
@@ -164,10 +190,3 @@ def _laplace(uniform: tl.tensor) -> tl.tensor:
     centred = uniform - 0.5
     size = -tl.log(tl.maximum(1.0 - 2.0 * tl.abs(centred), 2e-7))
     return tl.where(centred < 0.0, -size, size)
-
-
-@triton.jit
-def _rounded(number: tl.tensor) -> tl.tensor:
-    """The nearest tf32 number: eight bits of exponent as a float32, ten of mantissa."""
-    bits = number.to(tl.int32, bitcast=True)
-    return ((bits + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
