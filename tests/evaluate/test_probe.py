@@ -76,6 +76,11 @@ def test_other_ways_to_choose_an_epoch(clouds, choose):
     assert choose != "last" or {result.best_epoch for result in results} == {60}
 
 
+def test_no_other_way_to_choose_an_epoch(clouds):
+    with pytest.raises(SignnapError, match="unknown way to choose an epoch 'los', did you mean 'loss'"):
+        linear_probe(*clouds(), settings=ProbeSettings(choose="los"))
+
+
 def test_a_seed_that_has_stopped_stays_stopped(clouds):
     """With little patience and much noise, some seeds would improve again while others still run."""
     data, settings, seeds = clouds(), ProbeSettings(epochs=60, patience=1, logit_dropout=0.9), range(8)

@@ -24,7 +24,10 @@ def evaluate(
     split: Annotated[
         str, typer.Option(help="paper, public, per-class:20:30, random:0.1:0.1 or inductive:….")
     ] = "paper",
-    probe: Annotated[str, typer.Option(help="linear, linear-plain, linear-dgi, logistic or another.")] = "linear",
+    probe: Annotated[
+        str,
+        typer.Option(help="linear, logistic, or linear- and one of plain, dgi, 100, 300, 2000, quick."),
+    ] = "linear",
     seeds: Annotated[int, typer.Option(min=1, help="Probe seeds.")] = 5,
     dropped_probe: Annotated[
         bool, typer.Option("--dropped-probe", help="Train the probe on dropped graphs (the paper: sage and gat).")

@@ -70,9 +70,9 @@ def reproduce(
     rows = Results(folder / "rows.jsonl", **({"rule": trying.quickened} if quick else {}))
     counts = [seeds or (1 if quick else each.seeds) for each in wanted.values()]
     cells = [cell for recipe in chosen for cell in recipe]
-    each_has = [count for recipe, count in zip(chosen, counts, strict=True) for _ in recipe]
+    wanted_seeds = [count for recipe, count in zip(chosen, counts, strict=True) for _ in recipe]
     with progress(len(cells), "cell") as report:  # one matrix, so that targets share encoders
-        run_cells(cells, rows, seeds=each_has, device=device, jobs=jobs, limit=limit, report=report)
+        run_cells(cells, rows, seeds=wanted_seeds, device=device, jobs=jobs, limit=limit, report=report)
     made = []
     for (name, each), recipe, count in zip(wanted.items(), chosen, counts, strict=True):
         page, missing = folder / f"{name}.md", len(rows.missing(recipe, count))

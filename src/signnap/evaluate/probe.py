@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..errors import SignnapError
+from ..errors import SignnapError, unknown_name
 from ..graph import multiply
 from ..rng import generator
 from ..rows import Embeddings, take_rows
@@ -71,6 +71,8 @@ def linear_probe(
     if not len(seeds):
         raise SignnapError("no probe seeds were given: expected at least one")
     settings = settings or ProbeSettings()
+    if settings.choose not in _REGRETS:
+        raise unknown_name("way to choose an epoch", settings.choose, _REGRETS)
     parts = labelled_parts(embeddings, y, train, val, test)
     fresh = None if resample is None else lambda: _fresh_rows(resample, embeddings, train)
     probes = _train(parts, settings, seeds, fresh, watch)
@@ -125,15 +127,18 @@ class _Probes:
         """Note what an epoch made of the validation rows."""
         self.epoch.fill_(epoch)
         self.loss = _losses(self.logits(part.x), part.y)
-        regrets = {
-            "loss": lambda: self.loss,
-            "accuracy": lambda: -self.accuracies(part).float(),
-            "last": lambda: -self.epoch.float(),
-        }
-        self.regret = regrets[choose]()
+        self.regret = _REGRETS[choose](self, part)
 
     def accuracies(self, part: Part) -> Tensor:
         return (self.logits(part.x).argmax(dim=1) == part.y).double().mean(dim=1)
+
+
+#: By what an epoch is chosen -> what the best one has least of.
+_REGRETS: dict[str, Callable[[_Probes, Part], Tensor]] = {
+    "loss": lambda probes, part: probes.loss,
+    "accuracy": lambda probes, part: -probes.accuracies(part).float(),
+    "last": lambda probes, part: -probes.epoch.float(),
+}
 
 
 def _losses(logits: Tensor, y: Tensor) -> Tensor:

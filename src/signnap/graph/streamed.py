@@ -80,17 +80,17 @@ class NoisyFeatures(StreamedFeatures):
 
     def times(self, dense: Tensor) -> Tensor:
         """The product with a dense matrix (no gradients)."""
-        from ..gpu.noise import noise_times
-
         if self.changes or not usable(dense):
             return super().times(dense)
+        from ..gpu.noise import noise_times
+
         return self.base.times(dense).add_(noise_times(self.seed, self.kind, self.shape[0], dense), alpha=self.scale)
 
     def transposed_times(self, dense: Tensor) -> Tensor:
         """The product of the transpose with a dense matrix (no gradients)."""
-        from ..gpu.noise import noise_transposed_times
-
         if self.changes or not usable(dense):
             return super().transposed_times(dense)
+        from ..gpu.noise import noise_transposed_times
+
         noise = noise_transposed_times(self.seed, self.kind, self.shape[1], dense)
         return self.base.transposed_times(dense).add_(noise, alpha=self.scale)

@@ -154,20 +154,14 @@ def _log_sums(w: Tensor, temperature: float, precision: str) -> Tensor:
         from ..gpu.all_pairs import log_sums
 
         return log_sums(w, temperature, precision)
-    if 1 / temperature < _EXP_IS_SAFE:
-        sums = w.new_zeros(len(w))
-        for rows, columns, scores, _ in tiles(w.t().contiguous(), temperature):
-            raised = scores.exp_()
-            sums[rows] += raised.sum(dim=1)
-            if rows != columns:
-                sums[columns] += raised.sum(dim=0)
-        return sums.log_()
-    found = w.new_full((len(w),), -math.inf)
+    plain = 1 / temperature < _EXP_IS_SAFE
+    found, join = w.new_full((len(w),), 0.0 if plain else -math.inf), torch.add if plain else torch.logaddexp
     for rows, columns, scores, _ in tiles(w.t().contiguous(), temperature):
-        found[rows] = torch.logaddexp(found[rows], scores.logsumexp(dim=1))
+        reduce = scores.exp_().sum if plain else scores.logsumexp
+        found[rows] = join(found[rows], reduce(dim=1))
         if rows != columns:
-            found[columns] = torch.logaddexp(found[columns], scores.logsumexp(dim=0))
-    return found
+            found[columns] = join(found[columns], reduce(dim=0))
+    return found.log_() if plain else found
 
 
 def _pull(w: Tensor, temperature: float, log_sums: Tensor, precision: str) -> Tensor:
