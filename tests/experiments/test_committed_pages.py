@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from signnap.experiments.cells import Results
+from signnap.experiments.paper import explanations
 from signnap.experiments.targets import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,3 +36,9 @@ def test_a_page_is_what_its_rows_make(name, rows, request, monkeypatch):
 def test_every_row_that_is_kept_belongs_to_a_target(rows):
     wanted = {cell.key for target in TARGETS.values() for cell in target.recipe()}
     assert [key for key in rows._rows if key not in wanted] == []
+
+
+def test_what_differs_is_explained_and_no_explanation_outlives_its_cell():
+    page = PLACES["reproduction"].read_text("utf-8")
+    assert "| not yet |" not in page
+    assert [text for texts in explanations().values() for text in texts.values() if text not in page] == []

@@ -1,5 +1,8 @@
 """Pages of the paper's figures and of our own tables: every number in its place."""
 
+from itertools import product
+from math import prod
+
 import pytest
 from made_rows import failed, looked, row, table_of, tables_of
 
@@ -66,6 +69,14 @@ def test_where_a_figure_lies(figure, where):
     assert fidelity.place([81.0], 81.0) == "inside"
 
 
+@pytest.mark.parametrize("least", range(5))
+def test_the_chance_of_so_many_events(least):
+    shares = [0.2, 0.9, 0.5, 1.0]
+    outcomes = product((False, True), repeat=4)
+    each = [(sum(found), prod(p if yes else 1 - p for p, yes in zip(shares, found, strict=True))) for found in outcomes]
+    assert fidelity.chance(shares, least) == pytest.approx(sum(chance for count, chance in each if count >= least))
+
+
 def test_the_page_of_fidelity(results):
     add = lambda graph, test: results.add(cell("SIGNNAP(GCN)", graph), row(test))
     theirs = {graph: numbers[0] for graph, numbers in reported()["overall"]["SIGNNAP(GCN)"].items()}
@@ -77,10 +88,12 @@ def test_the_page_of_fidelity(results):
     assert len(lines) == 1 + 5 * len(GRAPHS)
     assert page.startswith("The paper's figure lies within the range of our encoder seeds in 1 of 30 cells. ")
     written = lambda graph, *gaps: [f"{theirs[graph] + gap:.2f}" for gap in gaps]
-    assert lines["SIGNNAP(GCN)", "pubmed"] == [*written("pubmed", 0, -1, 0.5, 2), "2", "inside"]
-    assert lines["SIGNNAP(GCN)", "facebook"] == [*written("facebook", 0, -6, -4, -2), "2", "2.00 above"]
-    assert lines["SIGNNAP(GCN)", "coauthor_cs"][1:] == ["–"] * 4 + ["failed"]
-    assert lines["SIGNNAP(GAT)", "pubmed"][1:] == ["–"] * 4 + ["not run"]
+    assert lines["SIGNNAP(GCN)", "pubmed"] == [*written("pubmed", 0, -1, 0.5, 2), "2", "inside", "–"]
+    assert lines["SIGNNAP(GCN)", "facebook"] == [*written("facebook", 0, -6, -4, -2), "2", "2.00 above", "not yet"]
+    assert lines["SIGNNAP(GCN)", "coauthor_cs"][1:] == ["–"] * 4 + ["failed", "–"]
+    assert lines["SIGNNAP(GAT)", "pubmed"][1:] == ["–"] * 4 + ["not run", "–"]
+    assert "0.7 figures would lie inside on average, and 27 or more with probability 0.00." in page
+    assert "Of those outside, 1 lie above and 0 below.\n" in page
     assert "in 0 of 30 cells" in fidelity.page(results, 1)  # the first encoder alone is a point
     assert {each.method for each in fidelity.recipe()} == {"signnap"}
 

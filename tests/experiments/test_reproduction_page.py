@@ -10,13 +10,14 @@ from statistics import fmean
 import pytest
 from made_rows import failed, looked, row, tables_of
 
+from signnap.experiments import paper
 from signnap.experiments.cells import Results
 from signnap.experiments.claims import CLAIMS
 from signnap.experiments.paper import GRAPHS, ROWS, cell, read_alike, reported
 from signnap.experiments.targets import TARGETS, fidelity, overall, reproduction
 
 CELLS = [(name, graph) for name in ROWS for graph in GRAPHS]
-TEXTS = {"no_target": {"GRACE on coauthor_physics": "implausible"}, "lower": {}}
+TEXTS = {"no_target": {"GRACE on coauthor_physics": "implausible"}, "lower": {}, "fidelity": {}}
 
 
 def write(path, rows):
@@ -180,7 +181,7 @@ def test_fidelity(inside, outside, state, tmp_path):
 def explained(monkeypatch):
     """What is explained, to be changed."""
     texts = {kind: dict(known) for kind, known in TEXTS.items()}
-    monkeypatch.setattr(reproduction, "explanations", lambda: texts)
+    monkeypatch.setattr(paper, "explanations", lambda: texts)
     return texts
 
 
@@ -221,8 +222,8 @@ def test_what_is_implausible_is_no_target_but_shown(tmp_path, explained):
 
 
 def test_explanations_are_about_cells_that_exist(empty_page):
-    known = reproduction.explanations()
-    assert set(known) == {"no_target", "lower"}
+    known = paper.explanations()
+    assert set(known) == {"no_target", "lower", "fidelity"}
     keys = {*ROWS, *(f"{name} on {graph}" for name, graph in CELLS)}
     assert [key for texts in known.values() for key in texts if key not in keys] == []
     assert all(text.endswith(".") and "|" not in text for texts in known.values() for text in texts.values())

@@ -1,4 +1,7 @@
-"""What the paper compares, and the numbers it reports: data, with their source, in ``paper.json``."""
+"""What the paper compares and the numbers it reports: data, with their source, in ``paper.json``.
+
+Why ours differ from them is written down in ``explained.toml``.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from ..config import read_toml
 from .cells import Cell
 
 #: The columns of the paper's tables.
@@ -40,6 +44,18 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
 def reported() -> dict[str, Any]:
     """The paper's numbers by table and figure."""
     return json.loads((resources.files(__package__) / "paper.json").read_text(encoding="utf-8"))
+
+
+@cache
+def explanations() -> dict[str, dict[str, str]]:
+    """Why ours differs or the paper's is no target: sentences by kind, and then by method and graph or by method."""
+    return read_toml(str(resources.files(__package__) / "explained.toml"))
+
+
+def explained(kind: str, name: str, graph: str) -> str | None:
+    """The sentence about a cell or, if there is none, about its method on all graphs."""
+    texts = explanations()[kind]
+    return texts.get(f"{name} on {graph}", texts.get(name))
 
 
 def cell(name: str, graph: str, looks: tuple[str, ...] = (), **changes: Any) -> Cell:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import resources
 from typing import Any, NamedTuple
 
-from ...config import read_toml
 from ...evaluate import Summary, summarize
 from .. import markdown
 from ..cells import Cell, Results
-from ..paper import GRAPHS, ROWS, cell, read_alike, reported
+from ..paper import GRAPHS, ROWS, cell, explained, read_alike, reported
 from . import fidelity, overall
 
 #: A baseline of ours may be so many points below the paper's.
@@ -111,27 +109,21 @@ def _beside(results: Results, seeds: int, name: str, graph: str) -> Beside:
     return Beside(name, graph, row, markdown.over_encoders(row), alike, theirs[graph])
 
 
-def explanations() -> dict[str, dict[str, str]]:
-    """Why ours is lower, or the paper's no target: sentences by method and graph, or by method."""
-    return read_toml(str(resources.files("signnap.experiments") / "explained.toml"))
-
-
 def _baselines(cells: list[Beside]) -> str:
     """How many baselines are as good as the paper's, which are not, and which are no targets."""
-    texts = explanations()
-    why = lambda kind, each: texts[kind].get(f"{each.name} on {each.graph}", texts[kind].get(each.name))
+    why = lambda kind, each: explained(kind, each.name, each.graph)
     baselines = [each for each in cells if not each.name.startswith("SIGNNAP")]
     targets = [each for each in baselines if each.figure and why("no_target", each) is None]
     known = [(each, gap) for each in targets if (gap := each.gap) is not None]
     lower = [each for each, gap in known if gap < -TOLERANCE]
     columns = ["method", "graph", "honest (encoder seeds)", "the paper", "difference"]
-    explained = [[*each.texts, each.read_alike, why("lower", each) or "not yet"] for each in lower]
+    reasons = [[*each.texts, each.read_alike, why("lower", each) or "not yet"] for each in lower]
     implausible = [[*each.texts, text] for each in baselines if (text := why("no_target", each)) is not None]
     paragraphs = [
         "## Baselines",
         f"Ours is within {TOLERANCE} points of the paper or above it in {len(known) - len(lower)} of {len(known)} cells"
         f" ({len(targets)} in all). Both kinds of GCC stand beside the paper's one. These are lower:",
-        markdown.table([*columns, "read alike", "explained"], explained) if explained else "None.",
+        markdown.table([*columns, "read alike", "explained"], reasons) if reasons else "None.",
         "These are no targets, because the paper's figure is implausible or absent:",
         markdown.table([*columns, "why"], implausible),
     ]
@@ -149,9 +141,9 @@ def _every_cell(cells: list[Beside]) -> str:
         lines.append([name, graph, honest, single, each.read_alike, theirs, gap, cost])
     columns = ["method", "graph", "honest (encoder seeds)", "one encoder", "read alike", "the paper", "difference"]
     note = (
-        "The difference is that of the honest mean. Seconds are those of training all encoder seeds. What *read alike* "
+        "The difference is that of the honest mean. Seconds are those of training all encoder seeds; up to five "
+        "commands shared the device, so they are no benchmark. What *read alike* means, `table-overall` says below."
     )
-    note += "means, `table-overall` says below."
     return f"## Every cell\n\n{note}\n\n{markdown.table([*columns, 'device, s'], lines)}"
 
 
