@@ -2,7 +2,9 @@
 
 from itertools import product
 from math import prod
+from statistics import fmean
 
+import numpy as np
 import pytest
 from made_rows import failed, looked, row, table_of, tables_of
 
@@ -65,8 +67,17 @@ def test_accuracy_over_encoders():
     [(80.0, "inside"), (81.5, "inside"), (83.0, "inside"), (83.25, "0.25 above"), (78.0, "2.00 below")],
 )
 def test_where_a_figure_lies(figure, where):
-    assert fidelity.place([81.0, 83.0, 80.0], figure) == where
-    assert fidelity.place([81.0], 81.0) == "inside"
+    assert fidelity.Compared(figure, [81.0, 83.0, 80.0]).place == where
+    assert fidelity.Compared(81.0, [81.0]).place == "inside"
+
+
+def test_how_far_a_figure_is():
+    draws = np.random.default_rng(0).normal(70, 2, (4000, 11))
+    distances = [fidelity.Compared(one, list(ten)).distance for one, *ten in draws]
+    assert abs(fmean(distances)) < 0.05  # one more of the same is Student's t with nine degrees of freedom
+    assert fmean(value**2 for value in distances) == pytest.approx(9 / 7, rel=0.1)
+    assert fidelity.Compared(85.0, [80.0, 82.0]).distance > 0 > fidelity.Compared(75.0, [80.0, 82.0]).distance
+    assert fidelity.Compared(85.0, [80.0]).distance == fidelity.Compared(85.0, [80.0, 80.0]).distance == 0
 
 
 @pytest.mark.parametrize("least", range(5))
@@ -88,12 +99,19 @@ def test_the_page_of_fidelity(results):
     assert len(lines) == 1 + 5 * len(GRAPHS)
     assert page.startswith("The paper's figure lies within the range of our encoder seeds in 1 of 30 cells. ")
     written = lambda graph, *gaps: [f"{theirs[graph] + gap:.2f}" for gap in gaps]
-    assert lines["SIGNNAP(GCN)", "pubmed"] == [*written("pubmed", 0, -1, 0.5, 2), "2", "inside", "–"]
-    assert lines["SIGNNAP(GCN)", "facebook"] == [*written("facebook", 0, -6, -4, -2), "2", "2.00 above", "not yet"]
-    assert lines["SIGNNAP(GCN)", "coauthor_cs"][1:] == ["–"] * 4 + ["failed", "–"]
-    assert lines["SIGNNAP(GAT)", "pubmed"][1:] == ["–"] * 4 + ["not run", "–"]
-    assert "0.7 figures would lie inside on average, and 27 or more with probability 0.00." in page
-    assert "Of those outside, 1 lie above and 0 below.\n" in page
+    assert lines["SIGNNAP(GCN)", "pubmed"] == [*written("pubmed", 0, -1, 0.5, 2), "2", "inside", "-0.19", "–"]
+    assert lines["SIGNNAP(GCN)", "facebook"] == [
+        *written("facebook", 0, -6, -4, -2),
+        "2",
+        "2.00 above",
+        "+1.15",
+        "not yet",
+    ]
+    assert lines["SIGNNAP(GCN)", "coauthor_cs"][1:] == ["–"] * 4 + ["failed", "–", "–"]
+    assert lines["SIGNNAP(GAT)", "pubmed"][1:] == ["–"] * 4 + ["not run", "–", "–"]
+    words = " ".join(page.split())
+    assert "0.7 figures would lie inside on average, and 27 or more with probability 0.00." in words
+    assert "outside, 1 lie above and 0 below." in words and ": -0.19 to +1.15, +0.48 on average." in words
     assert "in 0 of 30 cells" in fidelity.page(results, 1)  # the first encoder alone is a point
     assert {each.method for each in fidelity.recipe()} == {"signnap"}
 

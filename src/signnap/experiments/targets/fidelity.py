@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import reduce
-from statistics import fmean
+from statistics import fmean, stdev
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,51 @@ from ..paper import GRAPHS, ROWS, cell, explained, reported
 NAMES = [name for name in ROWS if name.startswith("SIGNNAP")]
 #: In so many cells the paper's figure has to lie within the range of our encoder seeds.
 BAR = 27
-_COLUMNS = ["method", "graph", "the paper", "lowest", "mean", "best", "seeds", "the paper lies", "explained"]
+_COLUMNS = [
+    "method",
+    "graph",
+    "the paper",
+    "lowest",
+    "mean",
+    "best",
+    "seeds",
+    "the paper lies",
+    "distance",
+    "explained",
+]
+_ABOUT = """
+Were the paper's encoder one more seed of ours, it would be the best or the worst of s + 1 with probability 2/(s + 1):
+with these seeds {expected:.1f} figures would lie inside on average, and {bar} or more with probability {chance:.2f}. Of
+those outside, {above} lie above and {below} below. *Distance* is that of the paper's figure from our mean, in units of
+the deviation that one more seed would have from it: {least:+.2f} to {most:+.2f}, {mean:+.2f} on average.
+"""
+
+
+class Compared(NamedTuple):
+    """The paper's figure, and the accuracies of our encoders."""
+
+    figure: float
+    encoders: list[float]
+
+    @property
+    def place(self) -> str:
+        """Where the figure lies beside the encoders."""
+        least, most = min(self.encoders), max(self.encoders)
+        if least <= self.figure <= most:
+            return "inside"
+        return f"{self.figure - most:.2f} above" if self.figure > most else f"{least - self.figure:.2f} below"
+
+    @property
+    def distance(self) -> float:
+        """How far the figure is from the mean of the encoders, in deviations of one more encoder from it."""
+        count = len(self.encoders)
+        spread = stdev(self.encoders) * (1 + 1 / count) ** 0.5 if count > 1 else 0
+        return (self.figure - fmean(self.encoders)) / spread if spread else 0.0
+
+    @property
+    def share(self) -> float:
+        """The probability that one more encoder would be neither the best nor the worst."""
+        return (len(self.encoders) - 1) / (len(self.encoders) + 1)
 
 
 def recipe() -> list[Cell]:
@@ -22,48 +67,42 @@ def recipe() -> list[Cell]:
     return [cell(name, graph) for graph in GRAPHS for name in NAMES]
 
 
-def place(encoders: list[float], figure: float) -> str:
-    """Where a figure lies beside the encoders of ours."""
-    if min(encoders) <= figure <= max(encoders):
-        return "inside"
-    gap = figure - max(encoders) if figure > max(encoders) else min(encoders) - figure
-    return f"{gap:.2f} {'above' if figure > max(encoders) else 'below'}"
-
-
 def page(results: Results, seeds: int) -> str:
     """The range of the encoders' accuracies (each the mean of its probes) in Markdown, and how often it holds."""
-    lines, places, sizes = [], [], []
+    lines, found = [], []
     for name in NAMES:
         for graph in GRAPHS:
             figure = reported()["overall"][name][graph][0]
             row = results.find(cell(name, graph), seeds)
             if row is None or "error" in row:
                 state = "not run" if row is None else "failed"
-                lines.append([name, graph, f"{figure:.2f}", "–", "–", "–", "–", state, "–"])
+                lines.append([name, graph, f"{figure:.2f}", *["–"] * 4, state, "–", "–"])
                 continue
-            encoders = markdown.accuracies(row)
-            places.append(place(encoders, figure))
-            sizes.append(len(encoders))
-            numbers = [f"{value:.2f}" for value in (figure, min(encoders), fmean(encoders), max(encoders))]
-            why = "–" if places[-1] == "inside" else explained("fidelity", name, graph) or "not yet"
-            lines.append([name, graph, *numbers, str(len(encoders)), places[-1], why])
-    return f"{_summary(places, sizes, len(lines), seeds)}\n\n{markdown.table(_COLUMNS, lines)}"
+            each = Compared(figure, markdown.accuracies(row))
+            found.append(each)
+            numbers = [figure, min(each.encoders), fmean(each.encoders), max(each.encoders)]
+            why = "–" if each.place == "inside" else explained("fidelity", name, graph) or "not yet"
+            texts = [f"{len(each.encoders)}", each.place, f"{each.distance:+.2f}", why]
+            lines.append([name, graph, *(f"{number:.2f}" for number in numbers), *texts])
+    return f"{_summary(found, len(lines), seeds)}\n\n{markdown.table(_COLUMNS, lines)}"
 
 
-def _summary(places: list[str], sizes: list[int], cells: int, seeds: int) -> str:
+def _summary(found: list[Compared], cells: int, seeds: int) -> str:
     """How many figures lie inside, beside how many would if the paper's encoder were one more of ours."""
+    places = [each.place for each in found]
     inside = places.count("inside")
-    settled = sum(where == "inside" or size == seeds for where, size in zip(places, sizes, strict=True))
-    shares = [(size - 1) / (size + 1) for size in sizes]
-    above, below = (sum(where.endswith(side) for where in places) for side in ("above", "below"))
-    return (
-        f"The paper's figure lies within the range of our encoder seeds in {inside} of {cells} cells. "
-        f"The bar is {BAR}: {_state(inside, cells - settled)}.\n\n"
-        "Were the paper's encoder one more seed of ours, it would be the best or the worst of s + 1 with probability "
-        f"2/(s + 1): with these seeds {sum(shares):.1f} figures would lie inside on average, and {BAR} or more with "
-        f"probability {chance(shares, BAR):.2f}. "
-        f"Of those outside, {above} lie above and {below} below."
-    )
+    settled = sum(each.place == "inside" or len(each.encoders) == seeds for each in found)
+    head = f"The paper's figure lies within the range of our encoder seeds in {inside} of {cells} cells."
+    head += f" The bar is {BAR}: {_state(inside, cells - settled)}."
+    if not found:
+        return head
+    distances, shares = [each.distance for each in found], [each.share for each in found]
+    about = _ABOUT.strip().format(
+        expected=sum(shares), bar=BAR, chance=chance(shares, BAR),
+        above=sum(place.endswith("above") for place in places), below=sum(place.endswith("below") for place in places),
+        least=min(distances), most=max(distances), mean=fmean(distances),
+    )  # fmt: skip
+    return f"{head}\n\n{about}"
 
 
 def chance(shares: list[float], least: int) -> float:
