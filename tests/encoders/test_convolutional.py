@@ -14,7 +14,7 @@ from dense import agree, asymmetric_view, matrix, permuted, source_of
 from signnap import SIGNNAP
 from signnap.encoders import ConvolutionalStack, convolutional
 from signnap.errors import SignnapError
-from signnap.graph import Graph, SparseFeatures, as_dense, multiply
+from signnap.graph import Graph, SparseFeatures, as_dense, features, multiply
 from signnap.perturb import FeatureNoise
 
 #: the arguments after the number of features, and the layers they should make; numbers are widths of a convolution
@@ -185,7 +185,7 @@ def test_the_layout_of_features_makes_no_difference(name, noise):
 @stacks
 def test_features_stay_as_they_are_and_are_multiplied_once(name, monkeypatch):
     seen = []
-    monkeypatch.setattr(convolutional, "multiply", lambda x, weight: (seen.append(x), multiply(x, weight))[1])
+    monkeypatch.setattr(features, "multiply", lambda x, weight: (seen.append(x), multiply(x, weight))[1])
     encoder, view, noisy = stack(name, 6), wordy_view(), wordy_view(noise=True)
     halved = view.with_entries(view.stored / 2)
     encoder.encode([view, halved])

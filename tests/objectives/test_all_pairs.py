@@ -160,7 +160,7 @@ def test_the_bound_is_below_that_of_info_nce():
 def test_tiles_cover_every_pair_once(tile):
     w = embeddings(13, D, 0).detach()
     seen, products = torch.zeros(13, 13), torch.zeros(13, 13, dtype=torch.float64)
-    for rows, columns, scores, spare in all_pairs.tiles(w.t(), 0.5):
+    for rows, columns, scores, spare in all_pairs.Tiles(w, 0.5):
         assert scores.shape == spare.shape and len(scores) <= tile[0]
         assert scores.shape[1] <= (tile[0] if rows == columns else tile[1])
         seen[rows, columns] += 1

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..contracts import Encoder
 from ..errors import SignnapError, unknown_name
-from ..graph import View, multiply
+from ..graph import View, multiply_all
 
 #: name -> a function of the number of slopes that are learned
 ACTIVATIONS: dict[str, Callable[[int], nn.Module]] = {
@@ -80,16 +80,14 @@ class ConvolutionalStack(Encoder):
         return self.encode([view])[0]
 
     def encode(self, views: Sequence[View]) -> list[Tensor]:
-        """All views together: those that have the same features share their product with the first weight.
+        """All views together: what their features have in common is multiplied with the first weight once.
 
         What follows it is done for one view after the other, so that batch norm sees each by itself, in their order, as
         the baselines' authors encode them.
         """
         if self.training and views[0].pattern.num_nodes == 1 and self._normalizes():
             raise SignnapError("batch norm cannot learn from a graph of one node: expected at least two")
-        features = {id(view.x): view.x for view in views}
-        products = {key: multiply(x, self.layers[0].weight) for key, x in features.items()}
-        return self.finish([products[id(view.x)] for view in views], views)
+        return self.finish(multiply_all([view.x for view in views], self.layers[0].weight), views)
 
     def finish(self, products: Sequence[Tensor], views: Sequence[View]) -> list[Tensor]:
         """Embed views, given the product of each one's features with the first weight."""

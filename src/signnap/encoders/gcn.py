@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..contracts import Encoder
-from ..graph import View, convolve, dropout, multiply
+from ..graph import View, convolve, dropout, multiply, multiply_all
 
 
 class GraphConvolution(nn.Module):
@@ -57,7 +57,7 @@ class GCNStack(Encoder):
         if all(view.x is views[0].x for view in views):
             products = multiply(views[0].x, first.weight)[None]
         else:
-            products = torch.stack([multiply(view.x, first.weight) for view in views])
+            products = torch.stack(multiply_all([view.x for view in views], first.weight))
         h = first(products, views)
         handed_on = None
         for convolution in rest:

@@ -1,12 +1,13 @@
-"""Node features that are dense, sparse, or dense but never stored.
+"""Node features that are dense, sparse, dense but never stored, or any of these without some columns.
 
-An encoder only ever needs ``multiply(x, weight)``: the product with its first layer. Bag-of-words features stay
-sparse through it (coauthor_physics would be 1.2 GB dense); noise on sparse features, which is dense by nature,
-is generated again wherever it is needed.
+An encoder only ever needs ``multiply(x, weight)``: the product with its first layer, or ``multiply_all`` for several
+views. Bag-of-words features stay sparse through it (coauthor_physics would be 1.2 GB dense); noise on sparse features,
+which is dense by nature, is generated again wherever it is needed; and masks are taken to the weight.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -15,13 +16,14 @@ import torch
 from torch import Tensor
 
 from .dropout import dropout
+from .masked import MaskedFeatures, Unmasked, applied
 from .sparse import SparseFeatures
 from .streamed import StreamedFeatures
 
 #: Above this share of non-zeros a dense product is faster (measured: equal at about 0.25).
 DENSE_ABOVE = 0.25
 
-Features = Union[Tensor, SparseFeatures, StreamedFeatures]
+Features = Union[Unmasked, MaskedFeatures]
 
 
 class _Multiply(torch.autograd.Function):
@@ -37,13 +39,44 @@ class _Multiply(torch.autograd.Function):
 
 def multiply(x: Features, weight: Tensor) -> Tensor:
     """``x @ weight`` for every kind of features, differentiable in the weight (features are data)."""
+    if isinstance(x, MaskedFeatures):
+        return multiply(x.base, weight * x.kept[:, None])
     return x @ weight if isinstance(x, Tensor) else _Multiply.apply(weight, x)
+
+
+def multiply_all(xs: Sequence[Features], weight: Tensor) -> list[Tensor]:
+    """``x @ weight`` of every x, where those that are the same, or differ by their masks alone, share what they can.
+
+    On a CPU dense features are multiplied once with the columns that all masks keep, and again only with the few that
+    one of them keeps besides. On a GPU, whose shapes have to stay, and for sparse features, which would have to be
+    sorted by columns, that saves nothing.
+    """
+    distinct = {id(x): x for x in xs}
+    first, *others = (x.base if isinstance(x, MaskedFeatures) else x for x in distinct.values())
+    if isinstance(first, Tensor) and others and not first.is_cuda and all(other is first for other in others):
+        products = dict(zip(distinct, _by_columns(first, [*distinct.values()], weight), strict=True))
+    else:
+        products = {key: multiply(x, weight) for key, x in distinct.items()}
+    return [products[id(x)] for x in xs]
+
+
+def _by_columns(base: Tensor, xs: Sequence[Features], weight: Tensor) -> list[Tensor]:
+    """Products of the base under several masks, the columns that they all keep first."""
+    everything = weight.new_ones(len(weight), dtype=torch.bool)
+    masks = [x.kept if isinstance(x, MaskedFeatures) else everything for x in xs]
+    common = torch.stack(masks).all(dim=0)
+    shared, found = base @ (weight * common[:, None]), []
+    for mask in masks:
+        own = (mask & ~common).nonzero().squeeze(1)
+        found.append(torch.addmm(shared, base.index_select(1, own), weight.index_select(0, own)))
+    return found
 
 
 def drop_features(x: Features, p: float, training: bool) -> Features:
     """Dropout on input features; on sparse ones only stored values can be dropped, which is the same thing."""
     if not training or p <= 0:
         return x
+    x = applied(x)
     if isinstance(x, SparseFeatures):
         return x.with_values(dropout(x.values, p))
     if isinstance(x, StreamedFeatures):
@@ -56,6 +89,7 @@ def drop_features(x: Features, p: float, training: bool) -> Features:
 
 def as_dense(x: Features) -> Tensor:
     """The whole matrix as a tensor: for encoders that only take dense input, and for small graphs."""
+    x = applied(x)
     if isinstance(x, SparseFeatures):
         return x.dense()
     if isinstance(x, StreamedFeatures):
@@ -68,6 +102,7 @@ def row_normalized(x: Features) -> Features:
 
     On non-negative features that is the row sum of spec §1; on signed ones the plain sum could be near zero.
     """
+    x = applied(x)
     if isinstance(x, StreamedFeatures):
         raise TypeError("streamed features are made from normalised ones, not the other way round")
     if isinstance(x, SparseFeatures):

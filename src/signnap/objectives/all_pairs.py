@@ -105,32 +105,87 @@ class Tile(NamedTuple):
     spare: Tensor
 
 
-def tiles(columns_of: Tensor, temperature: float) -> Iterator[Tile]:
-    """Yield w·wᵀ/τ on and above its diagonal, where it is −∞: no row is its own candidate. ``columns_of`` is wᵀ."""
-    count = columns_of.shape[1]
-    high, wide = (min(side, count) for side in (_GPU_TILE if columns_of.is_cuda else _CPU_TILE))
-    scaled, buffers = columns_of / temperature, columns_of.new_empty(2, high * max(high, wide))
-    for above in range(0, count, high):
-        below = min(above + high, count)
-        for left in (above, *range(below, count, wide)):
-            rows = slice(above, below)
-            columns = rows if left == above else slice(left, min(left + wide, count))
-            shape = below - above, columns.stop - columns.start
-            scores, spare = (buffer[: math.prod(shape)].view(shape) for buffer in buffers)
-            torch.mm(scaled[:, rows].t(), columns_of[:, columns], out=scores)
-            if rows == columns:
-                scores.fill_diagonal_(-math.inf)
-            yield Tile(rows, columns, scores, spare)
+class Tiles:
+    """w·wᵀ/τ on and above its diagonal, where it is −∞, for no row is its own candidate; as often as it is asked for.
+
+    Everything is transposed: a product whose long side comes last uses whole vectors, however few coordinates.
+    """
+
+    def __init__(self, w: Tensor, temperature: float) -> None:
+        self.columns_of, self.temperature = w.t().contiguous(), temperature
+        self.scaled = self.columns_of / temperature
+        self.high, self.wide = (min(side, len(w)) for side in (_GPU_TILE if w.is_cuda else _CPU_TILE))
+        self.buffers = w.new_empty(2, self.high * max(self.high, self.wide))
+
+    def __iter__(self) -> Iterator[Tile]:
+        count = self.columns_of.shape[1]
+        for above in range(0, count, self.high):
+            below = min(above + self.high, count)
+            for left in (above, *range(below, count, self.wide)):
+                rows = slice(above, below)
+                columns = rows if left == above else slice(left, min(left + self.wide, count))
+                shape = below - above, columns.stop - columns.start
+                scores, spare = (buffer[: math.prod(shape)].view(shape) for buffer in self.buffers)
+                torch.mm(self.scaled[:, rows].t(), self.columns_of[:, columns], out=scores)
+                if rows == columns:
+                    scores.fill_diagonal_(-math.inf)
+                yield Tile(rows, columns, scores, spare)
+
+    def log_sums(self) -> Tensor:
+        """log D of every row. A tile adds to its rows and, standing also for its mirror image, to its columns."""
+        plain, count = 1 / self.temperature < _EXP_IS_SAFE, self.columns_of.shape[1]
+        found = self.columns_of.new_full((count,), 0.0 if plain else -math.inf)
+        join = torch.add if plain else torch.logaddexp
+        for rows, columns, scores, _ in self:
+            reduce = scores.exp_().sum if plain else scores.logsumexp
+            found[rows] = join(found[rows], reduce(dim=1))
+            if rows != columns:
+                found[columns] = join(found[columns], reduce(dim=0))
+        return found.log_() if plain else found
+
+    def pull(self, log_sums: Tensor) -> Tensor:
+        """Σ_b exp(S_ab)·(1/D_a + 1/D_b)·w_b for every row a."""
+        shares, pull = log_sums.neg().exp_(), torch.zeros_like(self.columns_of)
+        for rows, columns, scores, spare in self:
+            if 1 / self.temperature < _EXP_IS_SAFE:
+                weights = scores.exp_().mul_(torch.add(shares[rows, None], shares[columns], out=spare))
+            else:
+                torch.sub(scores, log_sums[rows, None], out=spare).exp_()
+                weights = scores.sub_(log_sums[columns]).exp_().add_(spare)
+            pull[:, rows].addmm_(self.columns_of[:, columns], weights.t())
+            if rows != columns:
+                pull[:, columns].addmm_(self.columns_of[:, rows], weights)
+        return pull.t().contiguous()
+
+
+class Kernels(NamedTuple):
+    """The same by ``gpu/all_pairs.py``."""
+
+    w: Tensor
+    temperature: float
+    precision: str
+
+    def log_sums(self) -> Tensor:
+        from ..gpu.all_pairs import log_sums
+
+        return log_sums(self.w, self.temperature, self.precision)
+
+    def pull(self, log_sums: Tensor) -> Tensor:
+        from ..gpu.all_pairs import pull
+
+        return pull(self.w, self.temperature, log_sums, self.precision)
 
 
 class _AllPairs(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, w: Tensor, temperature: float, precision: str) -> tuple[Tensor, Tensor, Tensor]:
         u, v = w.chunk(2)
-        log_sums = _log_sums(w, temperature, precision)
+        kernels = usable(w) and w.shape[1] <= MAX_DIM
+        scores = Kernels(w, temperature, precision) if kernels else Tiles(w, temperature)
+        log_sums = scores.log_sums()
         losses = log_sums.view(2, -1).mean(dim=1) - torch.linalg.vecdot(u, v).mean() / temperature
         if ctx.needs_input_grad[0]:
-            pull = _pull(w, temperature, log_sums, precision).sub_(torch.cat([v, u]), alpha=2)
+            pull = scores.pull(log_sums).sub_(torch.cat([v, u]), alpha=2)
             ctx.save_for_backward(pull.div_(temperature * len(w)))
         first, second = losses
         ctx.mark_non_differentiable(first, second)
@@ -141,45 +196,3 @@ class _AllPairs(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         (grad,) = ctx.saved_tensors
         return grad * grads[0], None, None
-
-
-def _has_kernels(w: Tensor) -> bool:
-    """Whether ``gpu/all_pairs.py`` takes these rows."""
-    return usable(w) and w.shape[1] <= MAX_DIM
-
-
-def _log_sums(w: Tensor, temperature: float, precision: str) -> Tensor:
-    """log D of every row. A tile adds to its rows and, standing also for its mirror image, to its columns."""
-    if _has_kernels(w):
-        from ..gpu.all_pairs import log_sums
-
-        return log_sums(w, temperature, precision)
-    plain = 1 / temperature < _EXP_IS_SAFE
-    found, join = w.new_full((len(w),), 0.0 if plain else -math.inf), torch.add if plain else torch.logaddexp
-    for rows, columns, scores, _ in tiles(w.t().contiguous(), temperature):
-        reduce = scores.exp_().sum if plain else scores.logsumexp
-        found[rows] = join(found[rows], reduce(dim=1))
-        if rows != columns:
-            found[columns] = join(found[columns], reduce(dim=0))
-    return found.log_() if plain else found
-
-
-def _pull(w: Tensor, temperature: float, log_sums: Tensor, precision: str) -> Tensor:
-    """Σ_b exp(S_ab)·(1/D_a + 1/D_b)·w_b for every row a."""
-    if _has_kernels(w):
-        from ..gpu.all_pairs import pull as by_kernel
-
-        return by_kernel(w, temperature, log_sums, precision)
-    # Everything is transposed: a product whose long side comes last uses whole vectors, however few coordinates.
-    columns_of, shares = w.t().contiguous(), log_sums.neg().exp_()
-    pull = torch.zeros_like(columns_of)
-    for rows, columns, scores, spare in tiles(columns_of, temperature):
-        if 1 / temperature < _EXP_IS_SAFE:
-            weights = scores.exp_().mul_(torch.add(shares[rows, None], shares[columns], out=spare))
-        else:
-            torch.sub(scores, log_sums[rows, None], out=spare).exp_()
-            weights = scores.sub_(log_sums[columns]).exp_().add_(spare)
-        pull[:, rows].addmm_(columns_of[:, columns], weights.t())
-        if rows != columns:
-            pull[:, columns].addmm_(columns_of[:, rows], weights)
-    return pull.t().contiguous()

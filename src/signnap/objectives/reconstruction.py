@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ..graph import Features, SparseFeatures, StreamedFeatures, multiply
+from ..graph import Features, SparseFeatures, StreamedFeatures, applied, multiply
 
 #: Shorter rows are taken for this long.
 _SHORTEST = 1e-12
@@ -19,6 +19,7 @@ _SHORTEST = 1e-12
 
 def unit_rows(x: Features) -> Tensor | SparseFeatures:
     """Features with rows of length one; empty rows are left alone."""
+    x = applied(x)
     if isinstance(x, StreamedFeatures):
         raise TypeError("streamed features are noise, which nobody could rebuild")
     if isinstance(x, Tensor):

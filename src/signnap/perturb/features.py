@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..gpu import usable
-from ..graph import Features, NoisyFeatures, SparseFeatures, StreamedFeatures, View
+from ..graph import NoisyFeatures, SparseFeatures, StreamedFeatures, View, applied, mask_columns
 
 
 def _gaussian(shape: torch.Size, generator: torch.Generator, device: torch.device) -> Tensor:
@@ -51,9 +51,9 @@ class FeatureNoise:
             raise SignnapError(f"the noise scale is {self.scale}: expected a finite number of at least 0")
 
     def __call__(self, view: View, generator: torch.Generator) -> View:
-        x = view.x
         if self.scale == 0:
             return view
+        x = applied(view.x)
         if isinstance(x, Tensor):
             return view.with_features(self._add(x, generator))
         if isinstance(x, SparseFeatures):
@@ -78,18 +78,7 @@ class MaskFeatures:
             raise SignnapError(f"the share of masked features is {self.ratio}: expected a number from 0 to 1")
 
     def __call__(self, view: View, generator: torch.Generator) -> View:
-        x = view.x
         if self.ratio == 0:
             return view
-        device = view.stored.device
-        keep = torch.rand(x.shape[1], generator=generator, device=device) >= self.ratio
-        return view.with_features(keep_columns(x, keep))
-
-
-def keep_columns(x: Features, keep: Tensor) -> Features:
-    """The features with the columns that are not kept set to zero."""
-    if isinstance(x, SparseFeatures):
-        return x.with_values(x.values * keep.index_select(0, x.indices))
-    if isinstance(x, StreamedFeatures):
-        return x.then(lambda chunk, _: chunk * keep)
-    return x * keep
+        kept = torch.rand(view.x.shape[1], generator=generator, device=view.stored.device) >= self.ratio
+        return view.with_features(mask_columns(view.x, kept))

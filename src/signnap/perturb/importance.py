@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
-from ..graph import Features, SparseFeatures, StreamedFeatures, View
+from ..graph import Features, SparseFeatures, StreamedFeatures, View, applied, mask_columns
 from ..graph.features import DENSE_ABOVE
 from .centrality import CENTRALITIES
-from .features import keep_columns
 
 #: No entry and no column is dropped more often than this.
 HIGHEST = 0.7
@@ -58,7 +57,7 @@ class DropUnimportant:
         if self.drop_edge:
             view = view.with_entries(view.stored * _kept(of_entries, generator))
         if self.mask_features:
-            view = view.with_features(keep_columns(view.x, _kept(of_columns, generator)))
+            view = view.with_features(mask_columns(view.x, _kept(of_columns, generator)))
         return view
 
     def probabilities(self, view: View) -> tuple[Tensor, Tensor]:
@@ -94,6 +93,7 @@ def column_weights(x: Features, nodes: Tensor) -> Tensor:
 
     Dense is what has more than a quarter of non-zeros, however it is stored. Random noise on features is not counted.
     """
+    x = applied(x)
     if isinstance(x, StreamedFeatures):
         x = x.base
     values = x.values if isinstance(x, SparseFeatures) else x
