@@ -42,3 +42,18 @@ def test_what_differs_is_explained_and_no_explanation_outlives_its_cell():
     page = PLACES["reproduction"].read_text("utf-8")
     assert "| not yet |" not in page
     assert [text for texts in explanations().values() for text in texts.values() if text not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("better than unsupervised peers", "does not hold"),
+        ("more stable", "does not hold"),
+        *((f"holds up with depth on {graph}", "holds (") for graph in ("pubmed", "facebook")),
+        *((about, "holds (") for about in ("K ≈ 1024", "ρ ≈ 0.3 to 0.5", "τ ≈ 0.1")),
+    ],
+)
+def test_the_readme_sums_up_what_the_page_says(claim, verdict):
+    """If this fails, the rows say something else by now: write it into the README, too."""
+    (line,) = (line for line in PLACES["reproduction"].read_text("utf-8").splitlines() if f"| **{claim}**" in line)
+    assert line.split(" | ")[1].startswith(verdict)
