@@ -16,17 +16,8 @@ NAMES = [name for name in ROWS if name.startswith("SIGNNAP")]
 #: In so many cells the paper's figure has to lie within the range of our encoder seeds.
 BAR = 27
 _COLUMNS = [
-    "method",
-    "graph",
-    "the paper",
-    "lowest",
-    "mean",
-    "best",
-    "seeds",
-    "the paper lies",
-    "distance",
-    "explained",
-]
+    "method", "graph", "the paper", "lowest", "mean", "best", "seeds", "the paper lies", "distance", "explained",
+]  # fmt: skip
 _ABOUT = """
 Were the paper's encoder one more seed of ours, it would be the best or the worst of s + 1 with probability 2/(s + 1):
 with these seeds {expected:.1f} figures would lie inside on average, and {bar} or more with probability {chance:.2f}. Of
