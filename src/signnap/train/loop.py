@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ..errors import SignnapError
 from .best import Best
 from .capture import Launcher
+from .pages import keep_freed_pages
 from .regions import region
 
 
@@ -166,6 +167,7 @@ def lockstep(runs: list[Run], until: int, *, capture: bool = True) -> Iterator[l
     Runs that are behind go first, and the caller may take runs out of the list. On a GPU, unless ``capture`` is off,
     iterations are replays of a recording, and what is yielded is overwritten by the next one.
     """
+    keep_freed_pages()
     launcher: Launcher | None = None
     while runs and (at := min(run.iteration for run in runs)) < until:
         active = [run for run in runs if run.iteration == at]
