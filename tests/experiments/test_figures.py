@@ -100,7 +100,7 @@ def test_any_part_of_the_rows_can_be_drawn(name, start, results):
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_without_matplotlib_a_figure_is_one_sentence(name, results, monkeypatch):
-    for module in [module for module in sys.modules if module.split(".")[0] == "matplotlib"]:
+    for module in {"matplotlib", *(module for module in sys.modules if module.split(".")[0] == "matplotlib")}:
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(SignnapError, match=r"^figures need matplotlib"):
         DRAWN[name].figure(results, 2)

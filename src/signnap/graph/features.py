@@ -48,8 +48,8 @@ def multiply_all(xs: Sequence[Features], weight: Tensor) -> list[Tensor]:
     """``x @ weight`` of every x, where those that are the same, or differ by their masks alone, share what they can.
 
     On a CPU dense features are multiplied once with the columns that all masks keep, and again only with the few that
-    one of them keeps besides. On a GPU, whose shapes have to stay, and for sparse features, which would have to be
-    sorted by columns, that saves nothing.
+    one of them keeps besides. On a GPU it is not done, since shapes have to stay the same in every iteration, nor for
+    sparse features, whose columns would have to be found first.
     """
     distinct = {id(x): x for x in xs}
     first, *others = (x.base if isinstance(x, MaskedFeatures) else x for x in distinct.values())

@@ -112,7 +112,7 @@ class Tiles:
     """
 
     def __init__(self, w: Tensor, temperature: float) -> None:
-        self.columns_of, self.temperature = w.t().contiguous(), temperature
+        self.columns_of, self.plain = w.t().contiguous(), 1 / temperature < _EXP_IS_SAFE
         self.scaled = self.columns_of / temperature
         self.high, self.wide = (min(side, len(w)) for side in (_GPU_TILE if w.is_cuda else _CPU_TILE))
         self.buffers = w.new_empty(2, self.high * max(self.high, self.wide))
@@ -133,21 +133,20 @@ class Tiles:
 
     def log_sums(self) -> Tensor:
         """log D of every row. A tile adds to its rows and, standing also for its mirror image, to its columns."""
-        plain, count = 1 / self.temperature < _EXP_IS_SAFE, self.columns_of.shape[1]
-        found = self.columns_of.new_full((count,), 0.0 if plain else -math.inf)
-        join = torch.add if plain else torch.logaddexp
+        found = self.columns_of.new_full(self.columns_of.shape[1:], 0.0 if self.plain else -math.inf)
+        join = torch.add if self.plain else torch.logaddexp
         for rows, columns, scores, _ in self:
-            reduce = scores.exp_().sum if plain else scores.logsumexp
+            reduce = scores.exp_().sum if self.plain else scores.logsumexp
             found[rows] = join(found[rows], reduce(dim=1))
             if rows != columns:
                 found[columns] = join(found[columns], reduce(dim=0))
-        return found.log_() if plain else found
+        return found.log_() if self.plain else found
 
     def pull(self, log_sums: Tensor) -> Tensor:
         """Σ_b exp(S_ab)·(1/D_a + 1/D_b)·w_b for every row a."""
         shares, pull = log_sums.neg().exp_(), torch.zeros_like(self.columns_of)
         for rows, columns, scores, spare in self:
-            if 1 / self.temperature < _EXP_IS_SAFE:
+            if self.plain:
                 weights = scores.exp_().mul_(torch.add(shares[rows, None], shares[columns], out=spare))
             else:
                 torch.sub(scores, log_sums[rows, None], out=spare).exp_()

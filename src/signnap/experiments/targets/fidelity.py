@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from math import isnan, nan
 from statistics import fmean, stdev
 from typing import NamedTuple
 
@@ -42,10 +43,13 @@ class Compared(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """How far the figure is from the mean of the encoders, in deviations of one more encoder from it."""
+        """How far the figure is from the mean of the encoders, in deviations of one more encoder from it.
+
+        Not a number where these have no deviation, as one alone.
+        """
         count = len(self.encoders)
         spread = stdev(self.encoders) * (1 + 1 / count) ** 0.5 if count > 1 else 0
-        return (self.figure - fmean(self.encoders)) / spread if spread else 0.0
+        return (self.figure - fmean(self.encoders)) / spread if spread else nan
 
     @property
     def share(self) -> float:
@@ -73,7 +77,7 @@ def page(results: Results, seeds: int) -> str:
             found.append(each)
             numbers = [figure, min(each.encoders), fmean(each.encoders), max(each.encoders)]
             why = "–" if each.place == "inside" else explained("fidelity", name, graph) or "not yet"
-            texts = [f"{len(each.encoders)}", each.place, f"{each.distance:+.2f}", why]
+            texts = [f"{len(each.encoders)}", each.place, "–" if isnan(each.distance) else f"{each.distance:+.2f}", why]
             lines.append([name, graph, *(f"{number:.2f}" for number in numbers), *texts])
     return f"{_summary(found, len(lines), seeds)}\n\n{markdown.table(_COLUMNS, lines)}"
 
@@ -85,9 +89,10 @@ def _summary(found: list[Compared], cells: int, seeds: int) -> str:
     settled = sum(each.place == "inside" or len(each.encoders) == seeds for each in found)
     head = f"The paper's figure lies within the range of our encoder seeds in {inside} of {cells} cells."
     head += f" The bar is {BAR}: {_state(inside, cells - settled)}."
-    if not found:
+    shares = [each.share for each in found]
+    distances = [each.distance for each in found if not isnan(each.distance)]
+    if not distances:
         return head
-    distances, shares = [each.distance for each in found], [each.share for each in found]
     about = _ABOUT.strip().format(
         expected=sum(shares), bar=BAR, chance=chance(shares, BAR),
         above=sum(place.endswith("above") for place in places), below=sum(place.endswith("below") for place in places),

@@ -141,8 +141,8 @@ def _every_cell(cells: list[Beside]) -> str:
         lines.append([name, graph, honest, single, each.read_alike, theirs, gap, cost])
     columns = ["method", "graph", "honest (encoder seeds)", "one encoder", "read alike", "the paper", "difference"]
     note = (
-        "The difference is that of the honest mean. Seconds are those of training all encoder seeds; up to five "
-        "commands shared the device, so they are no benchmark. What *read alike* means, `table-overall` says below."
+        "The difference is that of the honest mean. Seconds are those of training all encoder seeds, and no "
+        "benchmark: other commands may have shared the device. What *read alike* means, `table-overall` says below."
     )
     return f"## Every cell\n\n{note}\n\n{markdown.table([*columns, 'device, s'], lines)}"
 
