@@ -18,17 +18,22 @@ def _noise(x: Tensor, bits: int) -> Tensor:
     return words.view(kind)[: x.numel()].view(x.shape)
 
 
+def _kept(noise: Tensor, least: int) -> Tensor:
+    """1 where the noise is at least so much, else 0, in its place; integers become floats faster than booleans do."""
+    return noise.clamp_(least - 1, least).sub_(least - 1)
+
+
 class _RectifiedDropout(torch.autograd.Function):
     """relu and dropout at once: where the result is positive, and only there, the gradient passes."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, noise: Tensor, dropped: int, scale: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, noise: Tensor, least: int, scale: float) -> Tensor:
         if usable(x):
             from ..gpu.activation import rectified
 
-            out = rectified(x, noise, dropped, scale)
+            out = rectified(x, noise, least, scale)
         else:
-            out = torch.relu(x).mul_(noise >= dropped).mul_(scale)
+            out = torch.relu(x).mul_(_kept(noise, least)).mul_(scale)
         ctx.scale = scale
         ctx.save_for_backward(out)
         return out
@@ -58,4 +63,4 @@ def dropout(x: Tensor, p: float, training: bool = True, *, rectify: bool = False
     if x.is_cuda and not rectify:
         return functional.dropout(x, p)  # one kernel
     noise, least, scale = _noise(x, bits), dropped - 2 ** (bits - 1), 2**bits / (2**bits - dropped)
-    return _RectifiedDropout.apply(x, noise, least, scale) if rectify else x * ((noise >= least) * scale)
+    return _RectifiedDropout.apply(x, noise, least, scale) if rectify else x * (_kept(noise, least) * scale)

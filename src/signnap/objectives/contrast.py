@@ -23,50 +23,52 @@ class RowRule(Protocol):
     """How rows of scores become losses.
 
     Called with the negatives' scores (rows, K), the positives' (rows,) and a spare buffer like the scores, it
-    overwrites the scores with their gradients and returns (loss of each row, gradient of its positive's score,
-    log Σ_k exp of its negatives' scores). ``shift`` is the offset of the binary rule, None for the softmax.
+    overwrites the scores with their gradients and returns (what they add to the loss of each row, log Σ_k exp of
+    them). ``finish`` takes the former and the positives' scores, of all rows at once, and returns (loss of each row,
+    gradient of its positive's score). ``shift`` is the offset of the binary rule, None for the softmax.
     """
 
     @property
     def shift(self) -> Tensor | None: ...
 
-    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
+    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    def finish(self, negative: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
 class Chunk(NamedTuple):
-    """Some anchors, their embeddings over the temperature, and their scores with their negatives.
+    """Some anchors, and their scores with their negatives.
 
     ``combine(out)`` writes Σ_k score·(bank row) into ``out``, with the scores as they are by then. The scores and
     ``spare``, as large, are overwritten by the next chunk.
     """
 
     anchors: slice
-    scaled: Tensor
     scores: Tensor
     spare: Tensor
     combine: Callable[[Tensor], Tensor]
 
 
-def score_chunks(z: Tensor, bank: Tensor, negatives: Tensor, temperature: float) -> Iterator[Chunk]:
-    """Yield the scores of all anchors with their negatives, chunk by chunk.
+def score_chunks(scaled: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Chunk]:
+    """Yield the scores of all anchors with their negatives, chunk by chunk, given embeddings over the temperature.
 
     ``negatives`` is (groups, K): group g serves the anchors from g·share on, where share = ⌈N / groups⌉.
     """
     groups, k = negatives.shape
-    share = -(-len(z) // groups)
+    count = len(scaled)
+    share = -(-count // groups)
     own = share == 1 and k <= len(bank)  # torch allows a CSR row no more entries than it has columns
     step = max(1, _CHUNK_SCORES // (share * k))
-    whole = len(z) // share
-    starts = [*range(0, whole, step), whole] if whole * share < len(z) else range(0, whole, step)
+    whole = count // share
+    starts = [*range(0, whole, step), whole] if whole * share < count else range(0, whole, step)
     # One pair of buffers for all chunks: fresh ones would be handed back to the system and zeroed by it every time.
-    buffers = z.new_empty(2, min(step * share, len(z)), k)
+    buffers = scaled.new_empty(2, min(step * share, count), k)
+    score = _own_negatives if own else _shared_negatives
     for start in starts:
         stop = min(start + step, whole) if start < whole else groups  # the last group may be short
-        anchors = slice(start * share, min(stop * share, len(z)))
+        anchors = slice(start * share, min(stop * share, count))
         scores, spare = buffers[:, : anchors.stop - anchors.start]
-        score = _own_negatives if own else _shared_negatives
-        scaled = z[anchors] / temperature
-        yield Chunk(anchors, scaled, scores, spare, score(scaled, bank, negatives[start:stop], scores))
+        yield Chunk(anchors, scores, spare, score(scaled[anchors], bank, negatives[start:stop], scores))
 
 
 def _shared_negatives(scaled: Tensor, bank: Tensor, negatives: Tensor, scores: Tensor) -> Callable[[Tensor], Tensor]:
@@ -134,15 +136,15 @@ def _by_chunks(
     z: Tensor, other: Tensor, bank: Tensor, negatives: Tensor, temperature: float, rule: RowRule, want_other: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """Loss and InfoNCE value of every anchor, and the gradients of their sums times the temperature."""
-    z_grad, positive = torch.empty_like(z), z.new_empty(len(z))
-    loss, log_sum = torch.empty_like(positive), torch.empty_like(positive)
-    other_grad = torch.empty_like(z) if want_other else None
-    for anchors, scaled, scores, spare, combine in score_chunks(z, bank, negatives, temperature):
-        torch.linalg.vecdot(scaled, other[anchors], out=positive[anchors])
-        loss[anchors], slope, log_sum[anchors] = rule(scores, positive[anchors], spare)
-        combine(z_grad[anchors]).addcmul_(slope[:, None], other[anchors])
-        if other_grad is not None:
-            torch.mul(z[anchors], slope[:, None], out=other_grad[anchors])
+    scaled, z_grad = z / temperature, torch.empty_like(z)
+    positive = torch.linalg.vecdot(scaled, other)
+    negative, log_sum = torch.empty_like(positive), torch.empty_like(positive)
+    for anchors, scores, spare, combine in score_chunks(scaled, bank, negatives):
+        negative[anchors], log_sum[anchors] = rule(scores, positive[anchors], spare)
+        combine(z_grad[anchors])
+    loss, slope = rule.finish(negative, positive)
+    z_grad.addcmul_(slope[:, None], other)
+    other_grad = z * slope[:, None] if want_other else None
     return loss, torch.logaddexp(log_sum, positive) - positive, z_grad, other_grad
 
 

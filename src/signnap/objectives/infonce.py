@@ -64,8 +64,11 @@ class SoftmaxRule:
 
     shift = None
 
-    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
         log_sum = scores.logsumexp(dim=1)
         log_all = torch.logaddexp(log_sum, positive)
         scores.sub_(log_all[:, None]).exp_()
-        return log_all - positive, (positive - log_all).exp() - 1, log_sum
+        return log_all, log_sum
+
+    def finish(self, negative: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
+        return negative - positive, torch.expm1(positive - negative)

@@ -102,10 +102,12 @@ class BinaryRule:
     shift: Tensor
     bounded: bool = False
 
-    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def __call__(self, scores: Tensor, positive: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
+        return (self._raised if self.bounded else self._careful)(scores, spare)
+
+    def finish(self, negative: Tensor, positive: Tensor) -> tuple[Tensor, Tensor]:
         odds = positive - self.shift
-        negative, log_sum = (self._raised if self.bounded else self._careful)(scores, spare)
-        return negative + softplus(-odds), torch.sigmoid(odds) - 1, log_sum
+        return negative + softplus(-odds), torch.sigmoid(odds) - 1
 
     def _raised(self, scores: Tensor, spare: Tensor) -> tuple[Tensor, Tensor]:
         raised = scores.exp_()
@@ -123,7 +125,7 @@ class BinaryRule:
 
 def _log_normaliser(z: Tensor, bank: Tensor, negatives: Tensor, temperature: float) -> Tensor:
     """log( N · mean of exp(score) ) over all anchors and their K+1 candidates."""
-    chunks = score_chunks(z, bank, negatives, temperature)
+    chunks = score_chunks(z / temperature, bank, negatives)
     parts = [chunk.scores.logsumexp(dim=1).logsumexp(dim=0) for chunk in chunks]
     parts.append((torch.linalg.vecdot(z, bank) / temperature).logsumexp(dim=0))
     return torch.stack(parts).logsumexp(dim=0) - math.log(negatives.shape[1] + 1)
