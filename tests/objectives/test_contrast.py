@@ -20,7 +20,7 @@ SHARES = [1, 2, 4, 5, 0]  # 11 is a multiple of none of them
 @pytest.fixture(params=[1, 30, 10**9], ids=lambda size: f"chunk of {size}")
 def chunk(request, monkeypatch):
     # The package's attribute of this name is the function, not the module.
-    monkeypatch.setattr(import_module("signnap.objectives.contrast"), "_CHUNK_SCORES", request.param)
+    monkeypatch.setattr(import_module("signnap.objectives.contrast"), "_CPU_CHUNK", request.param)
     return request.param
 
 

@@ -10,6 +10,7 @@ from torch import nn
 
 from signnap import SIGNNAP
 from signnap.contracts import Encoder
+from signnap.gpu import MAX_DIM
 from signnap.graph import as_dense, compact
 from signnap.methods.settings import BACKBONES
 from signnap.perturb.features import NOISES
@@ -51,11 +52,20 @@ def test_noise_on_sparse_features_is_recorded(kind, gpu_graph, start, caplog):
     assert "without a recorded graph" not in caplog.text
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_cpu_and_gpu_agree_without_chance(backbone, small_graph, gpu_graph, start):
+WIDE = MAX_DIM + 8  # too wide for the kernels of the contrast
+
+
+@pytest.mark.parametrize("share", [1, 8])
+def test_wide_embeddings_are_recorded_too(share, gpu_graph, start):
+    runs = [start(gpu_graph, dim=WIDE, share=share) for _ in range(2)]
+    assert losses(runs[0]) == pytest.approx(losses(runs[1], capture=False), rel=1e-5)
+
+
+@pytest.mark.parametrize(("backbone", "dim"), [*((name, 8) for name in BACKBONES), ("gcn", WIDE)])
+def test_cpu_and_gpu_agree_without_chance(backbone, dim, small_graph, gpu_graph, start):
     """With nothing dropped and all nodes as negatives of everybody, no randomness is left but the first weights."""
 
-    settings = {"drop_edge": 0.0, "dropout": 0.0, "share": 0, "negatives": 40}
+    settings = {"dim": dim, "drop_edge": 0.0, "dropout": 0.0, "share": 0, "negatives": 40}
     runs = [start(graph, backbone, **settings) for graph in (small_graph, gpu_graph)]
     everybody = torch.arange(40, dtype=torch.int32)[None]
     bank = {name: value.clone() for name, value in runs[0].task.objective.bank.state_dict().items()}

@@ -15,8 +15,9 @@ from torch import Tensor
 from ..gpu import MAX_DIM, usable
 from ..graph.kernels import csr
 
-#: Scores in one chunk: 2 MiB, which stay in the cores' caches between the passes over them.
-_CHUNK_SCORES = 1 << 19
+#: Scores in one chunk: 2 MiB, which stay in the cores' caches between the passes over them, or 128 MiB for a GPU, which
+#: is busy for longer than it takes to launch the passes.
+_CPU_CHUNK, _GPU_CHUNK = 1 << 19, 1 << 25
 
 
 class RowRule(Protocol):
@@ -58,7 +59,7 @@ def score_chunks(scaled: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Ch
     count = len(scaled)
     share = -(-count // groups)
     own = share == 1 and k <= len(bank)  # torch allows a CSR row no more entries than it has columns
-    step = max(1, _CHUNK_SCORES // (share * k))
+    step = max(1, (_GPU_CHUNK if scaled.is_cuda else _CPU_CHUNK) // (share * k))
     whole = count // share
     starts = [*range(0, whole, step), whole] if whole * share < count else range(0, whole, step)
     # One pair of buffers for all chunks: fresh ones would be handed back to the system and zeroed by it every time.
