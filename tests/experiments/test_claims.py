@@ -136,7 +136,8 @@ def test_every_claim_has_a_name_of_its_own():
 def test_the_rule(means, singles):
     true, text = sum(singles), worded(means, singles)
     assert text.startswith("holds (") == (means and true > len(singles) / 2)
-    assert (text == "does not hold") == (true == 0)
+    assert (text == "does not hold") == (true == 0 and not means)
+    assert text.startswith("holds only on average") == (true == 0 and means)
     assert text.startswith("holds only for one seed") == (true == 1 and not text.startswith("holds ("))
     assert text == "does not hold" or f"({true} of {len(singles)} seed" in text
 

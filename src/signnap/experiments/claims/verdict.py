@@ -11,8 +11,8 @@ from .claim import Claim, Reading
 RULE = """
 Each claim is checked on means over encoder seeds, and again for every single encoder seed, with all methods at that
 seed. It *holds* if it is true of the means and of more than half of the seeds. It *holds only for some seeds* if it is
-true of at least one, and *does not hold* if it is true of none. Ties do not count as better. While a cell that it needs
-is missing or failed, nothing is known.
+true of at least one, *holds only on average* if it is true of the means alone, and else *does not hold*. Ties do not
+count as better. While a cell that it needs is missing or failed, nothing is known.
 """
 
 
@@ -47,7 +47,7 @@ def worded(holds: bool, singles: Sequence[bool]) -> str:
         return f"holds {count}"
     if true:
         return f"holds only for {'one seed' if true == 1 else 'some seeds'} {count}"
-    return "does not hold"
+    return f"holds only on average {count}" if holds else "does not hold"
 
 
 def _is_answer(key: str, row: dict[str, Any], claim: Claim) -> bool:
