@@ -142,8 +142,18 @@ def test_an_axis_that_begins_at_zero_needs_no_word():
     assert figure.axes[0].get_ylim()[0] == 0 and figure.get_supxlabel() == ""
 
 
-@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 30)), min_size=1))
+def test_a_deviation_that_is_not_known_has_no_bar():
+    figure = bars(
+        [Bars("pubmed", {"GCN": {"32": (70.0, nan), "64": (71.0, 2.0)}})], ["32", "64"], x_label="", y_label=""
+    )
+    (gcn,) = [group for group in figure.axes[0].containers if hasattr(group, "patches")]
+    first, second = gcn.errorbar[2][0].get_segments()
+    assert not first.size and second[:, 1].tolist() == [69, 73]
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 30) | st.just(nan)), min_size=1))
 def test_every_deviation_is_inside_the_axis(known):
     low, high = _limits(known)
+    known = [(mean, 0 if isnan(far) else far) for mean, far in known]
     lowest, highest = min(mean - far for mean, far in known), max(mean + far for mean, far in known)
     assert 0 <= low <= max(0, lowest - 1) and high >= highest + 0.5

@@ -30,9 +30,12 @@ def first_look(row: Row, look: str) -> Any:
 def line(rows: Mapping[Any, Row]) -> Line:
     """Accuracies: mean and deviation over encoder seeds, and every seed."""
     found = [markdown.over_encoders(row) or Summary(nan, nan, []) for row in rows.values()]
-    return Line(
-        list(rows), [each.mean for each in found], [each.std for each in found], [each.values for each in found]
-    )
+    return Line(list(rows), [each.mean for each in found], [*map(deviation, found)], [each.values for each in found])
+
+
+def deviation(found: Summary) -> float:
+    """How far a bar of errors reaches; of a single encoder there is none, which is not one of no length."""
+    return found.std if len(found.values) > 1 else nan
 
 
 def note(rows: Mapping[tuple[str, str], Row], seeds: int) -> str:

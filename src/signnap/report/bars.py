@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import floor
+from math import floor, isnan
 from typing import TYPE_CHECKING
 
 from .canvas import METHOD_COLOURS, canvas, manner, name_series, say_below, say_empty
@@ -19,7 +19,7 @@ _ZOOMED = "The axes of accuracy do not begin at zero."
 
 @dataclass(frozen=True)
 class Bars:
-    """A panel: by method, the mean and deviation in every group where it has one.
+    """A panel: by method, the mean and deviation (NaN: unknown) in every group where it has one.
 
     ``absent`` stands in a panel without any bar.
     """
@@ -60,7 +60,7 @@ def bars(panels: Sequence[Bars], groups: Sequence[str], note: str = "", *, x_lab
 
 def _limits(known: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Where an axis begins and ends so that differences are seen and all deviations are inside."""
-    lowest = min(mean - deviation for mean, deviation in known)
-    highest = max(mean + deviation for mean, deviation in known)
+    ends = [mean + side for mean, deviation in known for side in (-deviation, 0, deviation) if not isnan(side)]
+    lowest, highest = min(ends), max(ends)
     margin = max(1.0, 0.1 * (highest - lowest))
     return max(0, _STEP * floor((lowest - margin) / _STEP)), highest + margin / 2

@@ -51,7 +51,7 @@ def figure(results: Results, seeds: int) -> Figure:
         heights: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in METHODS}
         for (name, dim), row in rows.items():
             if (found := markdown.over_encoders(row)) is not None:
-                heights[name][str(dim)] = found.mean, found.std
+                heights[name][str(dim)] = found.mean, pictures.deviation(found)
         panels.append(Bars(graph, heights, pictures.absent(rows.values())))
     words = {"x_label": "latent dimension", "y_label": "test accuracy, %"}
     return bars(panels, [str(dim) for dim in DIMENSIONS], pictures.note(known, seeds), **words)
