@@ -66,6 +66,17 @@ def test_rows_come_back(tmp_path):
     assert [json.loads(line)["cell"]["method"] for line in lines[:-1]] == ["raw", "raw", "dgi"] and lines[-1] == b""
 
 
+def test_collapses_are_those_of_the_seeds_asked_for(tmp_path):
+    results = Results(tmp_path / "rows.jsonl")
+    for seed, why in enumerate(["stuck", None, "constant"]):
+        results.add(RAW, KNOWN | {"seeds": [seed]} | ({"collapsed": {str(seed): why}} if why else {}))
+    found = [results.find(RAW, seeds).get("collapsed") for seeds in (1, 2, 3)]
+    assert found == [{"0": "stuck"}, {"0": "stuck"}, {"0": "stuck", "2": "constant"}]
+    results.add(DGI, KNOWN | {"seeds": [0, 1], "iterations": [3, 3], "test": [[1.0]] * 2, "val": [[1.0]] * 2})
+    results.add(DGI, KNOWN | {"seeds": [2], "collapsed": {"2": "stuck"}})
+    assert "collapsed" not in results.find(DGI, 2) and results.find(DGI, 3)["collapsed"] == {"2": "stuck"}
+
+
 def test_what_is_missing(tmp_path):
     results, other = Results(tmp_path / "rows.jsonl"), replace(RAW, graph="cora")
     assert results.missing([RAW, DGI, other], 1) == [(RAW, [0]), (DGI, [0]), (other, [0])]

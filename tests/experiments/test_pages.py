@@ -51,6 +51,11 @@ def test_means_as_they_are_shown():
     assert markdown.shown(found, known, 2) == "71.00 ± 1.41"
     assert markdown.shown(found, known, 5) == "71.00 ± 1.41 (2 seeds)"
     assert markdown.shown(summarize([0.5]), row([[0.5]]), 5, digits=4) == "0.5000 (1 seed)"
+    ill = known | {"collapsed": {"1": "all embeddings are the same"}}
+    assert [markdown.shown(found, ill, seeds) for seeds in (2, 5)] == [
+        "71.00 ± 1.41 (1 collapsed)",
+        "71.00 ± 1.41 (2 seeds, 1 collapsed)",
+    ]
     assert [markdown.shown(None, None, 2), markdown.shown(None, failed(), 2)] == ["–", "failed"]
 
 

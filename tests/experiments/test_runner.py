@@ -14,7 +14,9 @@ from signnap.evaluate import logistic, score_classes
 from signnap.experiments import runner
 from signnap.experiments.cells import Results
 from signnap.experiments.judge import judged
+from signnap.methods import fitting
 from signnap.methods.registry import method_class
+from signnap.train.health import Health
 
 pytestmark = pytest.mark.usefixtures("loaded", "short_probes")
 
@@ -54,6 +56,18 @@ def test_numbers_are_those_of_the_judge(cell, results):
     assert {name: row["resolved"][name] for name in cell.settings} == cell.settings and "seed" not in row["resolved"]
     assert row["seeds"] == [0, 1]
     assert Results(results.path).find(cell, SEEDS) == row
+
+
+class Ill(Health):
+    def check(self, iteration, numbers):
+        return "it is ill"
+
+
+def test_an_encoder_that_collapsed_is_judged_and_named(results, monkeypatch):
+    wanted, kinds = expected(tiny("dgi")), iter([Health, Ill])
+    monkeypatch.setattr(fitting, "Health", lambda *given, **named: next(kinds)(*given, **named))
+    row = one(tiny("dgi"), results)
+    assert row["collapsed"] == {"1": "it is ill"} and numbers(row) == wanted
 
 
 def test_redrawn_gives_every_seed_a_split_of_its_own(results):

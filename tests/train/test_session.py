@@ -208,11 +208,12 @@ def test_trainees_share_a_session_and_have_folders_of_their_own(small_graph, sta
 def test_a_collapse_that_is_passed_is_noted_once(small_graph, start, caplog):
     caplog.set_level("INFO", "signnap")
     run = start(small_graph, lr=1e20)
-    assert session(run, 20, stop_on_collapse=False).iteration == 20
+    outcome = session(run, 20, stop_on_collapse=False)
     (note,) = caplog.messages
-    assert note.startswith("training goes on after a collapse: the loss is nan")
+    assert outcome.iteration == 20 and note == f"training goes on after a collapse: {outcome.collapsed}"
+    assert outcome.collapsed.startswith("the loss is nan")
     caplog.clear()
-    session(start(small_graph), 20, stop_on_collapse=False)
+    assert session(start(small_graph), 20, stop_on_collapse=False).collapsed is None
     assert caplog.messages == []
 
 
@@ -236,6 +237,7 @@ def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, sam
     with pytest.raises(Collapsed, match="it is ill"):
         train(trainees, Schedule(10, log_every=4))
     assert (ill.iteration, well.iteration) == (4, 10)
+    assert [trainee.wrong for trainee in trainees] == ["it is ill", None]
     alone = start(small_graph, seed=1)
     session(alone, 10)
     assert same(snapshot(well), snapshot(alone))

@@ -91,7 +91,9 @@ class Results:
         merged = found[0] | {name: [found[n][name][at] for _, n, at in order] for name in _PER_SEED}
         merged["seconds"] = sum(found[n]["seconds"] for n in sorted({n for _, n, _ in order}))
         looks = {name: [found[n]["looks"][name][at] for _, n, at in order] for name in found[0].get("looks", {})}
-        return merged | ({"looks": looks} if looks else {})
+        collapsed = {seed: why for row in found for seed, why in row.get("collapsed", {}).items() if int(seed) < seeds}
+        merged.pop("collapsed", None)
+        return merged | {name: value for name, value in (("looks", looks), ("collapsed", collapsed)) if value}
 
     def missing(self, cells: Sequence[Cell], seeds: int | Sequence[int]) -> list[tuple[Cell, list[int]]]:
         """The cells that lack encoder seeds, each once, and which; what failed is lacking, and is tried again.

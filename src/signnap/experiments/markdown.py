@@ -35,8 +35,18 @@ def spread(found: Summary, digits: int = 2) -> str:
 
 
 def shown(found: Summary | None, row: dict[str, Any] | None, seeds: int, digits: int = 2) -> str:
-    """A mean, with the number of its encoder seeds where that is not all, or what became of the cell instead."""
+    """A mean, with the number of its encoder seeds where that is not all, or what became of the cell instead.
+
+    Encoders that collapsed are part of the mean, and counted beside it.
+    """
     if row is None or found is None:
         return "–" if row is None else "failed"
     few, text = len(row["seeds"]), spread(found, digits)
-    return text if few == seeds else f"{text} ({few} seed{'s' if few > 1 else ''})"
+    notes = [] if few == seeds else [f"{few} seed{'s' if few > 1 else ''}"]
+    notes += collapses(row)
+    return f"{text} ({', '.join(notes)})" if notes else text
+
+
+def collapses(row: dict[str, Any]) -> list[str]:
+    """How many of its encoders collapsed, in words, if any did."""
+    return [f"{len(row['collapsed'])} collapsed"] if row.get("collapsed") else []

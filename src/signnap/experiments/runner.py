@@ -129,6 +129,9 @@ class _Runner:
             "iterations": [m.facts_["iterations"] for m in models],
             "resolved": resolved(models[0].settings_),
         }
+        ends = zip(seeds, (m.facts_.get("collapsed") for m in models), strict=True)
+        if collapsed := {str(seed): why for seed, why in ends if why}:  # JSON knows no other keys
+            cost["collapsed"] = collapsed
         return graph, models, cost
 
     def _judge(self, cell: Cell, graph: Graph, model: Method, seed: int) -> tuple[Future[Marks], Looks]:

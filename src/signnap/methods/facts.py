@@ -72,6 +72,7 @@ def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:
             "seconds": round(outcome.seconds, 3),
             "peak_memory_mb": round(peak_memory_mb(graph.pattern.device), 1),
             **outcome.numbers,
+            **({"collapsed": outcome.collapsed} if outcome.collapsed else {}),
         }
     return facts
 

@@ -38,7 +38,8 @@ class Schedule:
 class Outcome:
     """Where training ended: iteration, seconds over all sessions, the last logged numbers; its profile if wanted.
 
-    ``history`` has the logged numbers of all iterations that were logged.
+    ``history`` has the logged numbers of all iterations that were logged, and ``collapsed`` says what was first wrong
+    with them, if anything was and training went on.
     """
 
     iteration: int
@@ -46,6 +47,7 @@ class Outcome:
     numbers: dict[str, float]
     profile: Profile | None = None
     history: list[dict[str, float]] = field(default_factory=list)
+    collapsed: str | None = None
 
 
 @dataclass
@@ -61,6 +63,7 @@ class Trainee:
     numbers: dict[str, float] = field(init=False)
     history: list[dict[str, float]] = field(init=False, default_factory=list)
     before: float = field(init=False)
+    wrong: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         """Recall the last numbers of a resumed run and the seconds it took, and show ``health`` its history."""
@@ -82,7 +85,9 @@ class Trainee:
         return self._check(iteration)
 
     def _check(self, iteration: int) -> str | None:
-        return None if self.health is None else self.health.check(iteration, self.numbers)
+        wrong = None if self.health is None else self.health.check(iteration, self.numbers)
+        self.wrong = self.wrong or wrong
+        return wrong
 
     def save(self) -> None:
         if self.folder is not None:
@@ -137,7 +142,7 @@ def train(
     if collapses and stop_on_collapse:
         raise Collapsed(f"training collapsed: {collapses[0]}; --keep-going trains on regardless")
     seconds, profile = time.perf_counter() - begun, None if profiler is None else profiler.profile
-    return [Outcome(t.run.iteration, t.before + seconds, t.numbers, profile, t.history) for t in trainees]
+    return [Outcome(t.run.iteration, t.before + seconds, t.numbers, profile, t.history, t.wrong) for t in trainees]
 
 
 def _due(iteration: int, schedule: Schedule) -> bool:

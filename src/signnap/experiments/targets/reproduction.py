@@ -55,7 +55,8 @@ class Beside(NamedTuple):
         if self.row is None or self.ours is None:
             ours = "not run" if self.row is None else "failed"
         else:
-            ours = f"{markdown.spread(self.ours)} ({len(self.ours.values)})"
+            notes = [str(len(self.ours.values)), *markdown.collapses(self.row)]
+            ours = f"{markdown.spread(self.ours)} ({', '.join(notes)})"
         theirs = "–" if self.figure is None else "{:.2f} ± {:.2f}".format(*self.figure)
         return [self.name, self.graph, ours, theirs, "–" if self.gap is None else f"{self.gap:+.2f}"]
 
