@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-#: Write to twenty blocks of a megabyte, free them, and do it again: how many pages had to be handed out then?
+from signnap.train.pages import keep_freed_pages
+
+#: Write to twenty blocks, free them, and do it again: how many pages had to be handed out then?
 PROGRAM = """
 import resource
 import torch
@@ -17,18 +19,28 @@ def faults():
 
 torch.ones(4)
 {before}
-[torch.ones(2**18) for _ in range(20)]
+[torch.ones({size}) for _ in range(20)]
 begun = faults()
-[torch.ones(2**18) for _ in range(20)]
+[torch.ones({size}) for _ in range(20)]
 print(faults() - begun)
 """
 
 
-def faults_after(before):
-    made = subprocess.run([sys.executable, "-c", PROGRAM.format(before=before)], capture_output=True, check=True)
-    return int(made.stdout)
+def faults_after(before, size):
+    program = PROGRAM.format(before=before, size=size)
+    return int(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have rules of their own")
-def test_freed_pages_are_kept():
-    assert faults_after("keep_freed_pages()") < faults_after("") / 2
+@pytest.mark.parametrize("size", [2**18, 2**21], ids=["20 MiB", "160 MiB"])
+def test_freed_pages_are_kept(size):
+    assert faults_after("keep_freed_pages()", size) < faults_after("", size) / 2
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
+def test_another_c_library_is_left_alone(error, monkeypatch):
+    def refuse(name):
+        raise error
+
+    monkeypatch.setattr("ctypes.CDLL", refuse)
+    keep_freed_pages()
