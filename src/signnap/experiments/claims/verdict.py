@@ -11,8 +11,9 @@ from .claim import Claim, Reading
 RULE = """
 Each claim is checked on means over encoder seeds, and again for every single encoder seed, with all methods at that
 seed. It *holds* if it is true of the means and of more than half of the seeds. It *holds only for some seeds* if it is
-true of at least one, *holds only on average* if it is true of the means alone, and else *does not hold*. Ties do not
-count as better. While a cell that it needs is missing or failed, nothing is known.
+true of at least one, *holds only on average* if it is true of the means alone, and else *does not hold*. Seeds are
+checked that all cells have; where there is none, the means decide. Ties do not count as better. While a cell that it
+needs is missing or failed, nothing is known.
 """
 
 
@@ -28,12 +29,9 @@ def judge(claim: Claim, results: Results, seeds: int) -> Verdict:
     rows = {cell.key: results.find(cell, 1 if claim.first_only else seeds) for cell in claim.cells()}
     known = {key: row for key, row in rows.items() if row is not None and _is_answer(key, row, claim)}
     shared = set.intersection(*({*row["seeds"]} for row in known.values())) if known else set()
-    command = f"`signnap reproduce {claim.target}` fills them in."
     if len(known) < len(rows):
         text = f"not known yet: {len(rows) - len(known)} of {len(rows)} cells are missing"
-        return Verdict(text, command)
-    if not shared:
-        return Verdict("not known yet: its cells have no encoder seed in common", command)
+        return Verdict(text, f"`signnap reproduce {claim.target}` fills them in.")
     holds, evidence = claim.check(Reading(known))
     singles = [claim.check(Reading(known, seed)).holds for seed in sorted(shared)]
     return Verdict(worded(holds, singles), evidence)
@@ -42,12 +40,14 @@ def judge(claim: Claim, results: Results, seeds: int) -> Verdict:
 def worded(holds: bool, singles: Sequence[bool]) -> str:
     """The verdict from what is true of the means and of each encoder seed."""
     true = sum(singles)
-    count = f"({true} of {len(singles)} seed{'s' if len(singles) > 1 else ''})"
+    count = f"({true} of {len(singles)} seed{'s' if len(singles) > 1 else ''})" if singles else "(by means alone)"
     if holds and 2 * true > len(singles):
         return f"holds {count}"
     if true:
         return f"holds only for {'one seed' if true == 1 else 'some seeds'} {count}"
-    return f"holds only on average {count}" if holds else "does not hold"
+    if holds:
+        return f"holds only on average {count}"
+    return "does not hold" if singles else f"does not hold {count}"
 
 
 def _is_answer(key: str, row: dict[str, Any], claim: Claim) -> bool:
