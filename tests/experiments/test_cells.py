@@ -72,8 +72,8 @@ def test_collapses_are_those_of_the_seeds_asked_for(tmp_path):
         results.add(RAW, KNOWN | {"seeds": [seed]} | ({"collapsed": {str(seed): why}} if why else {}))
     found = [results.find(RAW, seeds).get("collapsed") for seeds in (1, 2, 3)]
     assert found == [{"0": "stuck"}, {"0": "stuck"}, {"0": "stuck", "2": "constant"}]
-    results.add(DGI, KNOWN | {"seeds": [0, 1], "iterations": [3, 3], "test": [[1.0]] * 2, "val": [[1.0]] * 2})
-    results.add(DGI, KNOWN | {"seeds": [2], "collapsed": {"2": "stuck"}})
+    together = {name: 3 * KNOWN[name] for name in ("iterations", "test", "val")}
+    results.add(DGI, KNOWN | together | {"seeds": [0, 1, 2], "collapsed": {"2": "stuck"}})
     assert "collapsed" not in results.find(DGI, 2) and results.find(DGI, 3)["collapsed"] == {"2": "stuck"}
 
 

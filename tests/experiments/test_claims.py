@@ -159,9 +159,9 @@ def test_only_seeds_that_all_cells_have_are_checked_singly(tmp_path):
     assert judge(claim, results_of(tmp_path / "a", [(first[0], few), *rest]), SEEDS).text == "holds (2 of 2 seeds)"
     other = [(cell, {**found, "seeds": [5, 6, 7, 8, 9]}) for cell, found in rest]
     apart = judge(claim, results_of(tmp_path / "b", [first, *other]), 10)
-    assert apart.text == "holds only on average (by means alone)"
+    assert apart.text == "holds only on average (no seed in common)"
     worst = [(cell, {**made(cell, ()), "seeds": [5, 6, 7, 8, 9]}) for cell, _ in rest]
-    assert judge(claim, results_of(tmp_path / "c", [first, *worst]), 10).text == "does not hold (by means alone)"
+    assert judge(claim, results_of(tmp_path / "c", [first, *worst]), 10).text == "does not hold (no seed in common)"
 
 
 # -- what each claim asks for ------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def judge(claim: Claim, results: Results, seeds: int) -> Verdict:
 def worded(holds: bool, singles: Sequence[bool]) -> str:
     """The verdict from what is true of the means and of each encoder seed."""
     true = sum(singles)
-    count = f"({true} of {len(singles)} seed{'s' if len(singles) > 1 else ''})" if singles else "(by means alone)"
+    count = f"({true} of {len(singles)} seed{'s' if len(singles) > 1 else ''})" if singles else "(no seed in common)"
     if holds and 2 * true > len(singles):
         return f"holds {count}"
     if true:
