@@ -11,7 +11,7 @@ from made_rows import failed, looked, row, table_of, tables_of
 from signnap.evaluate import summarize
 from signnap.experiments import markdown
 from signnap.experiments.cells import Results
-from signnap.experiments.paper import GRAPHS, cell, reported
+from signnap.experiments.paper import GRAPHS, cell, explanations, reported
 from signnap.experiments.targets import (
     depths,
     dimensions,
@@ -22,6 +22,7 @@ from signnap.experiments.targets import (
     oversmoothing,
     sharing,
     stability,
+    tried,
     tsne,
 )
 from signnap.methods.registry import method_class
@@ -122,6 +123,19 @@ def test_the_page_of_fidelity(results):
     assert {each.method for each in fidelity.recipe()} == {"signnap"}
 
 
+def test_what_was_tried_is_shown_by_its_distance_from_the_paper(results):
+    name, graph = tried.cells_outside()[0]
+    figure = reported()["overall"][name][graph][0]
+    results.add(cell(name, graph, share=1), row([[figure - 3], [figure - 1]], val=TWO))
+    results.add(cell(name, graph, objective="infonce"), failed())
+    line = table_of(tried.page(results, 2))[1]
+    distance = 2 / (2**0.5 * 1.5**0.5)  # of one more encoder from the mean of two
+    ours = f"{figure - 2:.2f} ± 1.41, {distance:+.1f}"
+    assert line == [name, graph, f"{figure:.2f}", "–", "failed", "–", ours, "–"]
+    assert f"{name} on {graph}" in explanations()["fidelity"]
+    assert len(tried.recipe()) == len(tried.TRIED) * len(explanations()["fidelity"])
+
+
 # -- shared negatives --------------------------------------------------------------------------------------------------
 
 
@@ -140,11 +154,11 @@ def test_the_page_of_sharing_shows_validation(results):
 
 def test_the_grid_chooses_by_validation(results):
     tries = grid.GRIDS["GCA"][2]
-    for number, tried in enumerate(tries):
+    for number, each in enumerate(tries):
         assert grid.best(results, "GCA", "pubmed", 2) is None  # not before all were tried
         mean = 80.0 if number == 2 else 70.0 + number
         found = row([[90.0 - number]] * 2, val=[[mean - 1], [mean + 1]])
-        results.add(grid.cell_of("GCA", "pubmed", tried), found)
+        results.add(grid.cell_of("GCA", "pubmed", each), found)
     assert grid.best(results, "GCA", "pubmed", 2) == tries[2] and grid.best(results, "GCA", "facebook", 2) is None
     lines = [line for line in table_of(grid.page(results, 2)) if line[:2] == ["GCA", "pubmed"]]
     assert [line[-1] for line in lines] == ["70.00 ± 1.41", "71.00 ± 1.41", "**80.00 ± 1.41**", "73.00 ± 1.41"]

@@ -23,6 +23,7 @@ TARGETS = (
     "table-datasets",
     "table-overall",
     "table-fidelity",
+    "table-tried",
     "figure-oversmoothing",
     "figure-overfitting",
     "figure-stability",

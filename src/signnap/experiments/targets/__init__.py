@@ -21,6 +21,7 @@ from . import (
     reproduction,
     sharing,
     stability,
+    tried,
     tsne,
 )
 
@@ -48,6 +49,7 @@ TARGETS = {
     "table-datasets": Target(list, lambda results, seeds: datasets.page()),
     "table-overall": Target(overall.recipe, overall.page),
     "table-fidelity": Target(fidelity.recipe, fidelity.page, seeds=10),
+    "table-tried": Target(tried.recipe, tried.page),
     "figure-oversmoothing": Target(oversmoothing.recipe, oversmoothing.page, oversmoothing.figure, seeds=3),
     "figure-overfitting": Target(overfitting.recipe, overfitting.page, overfitting.figure, seeds=3),
     "figure-stability": Target(stability.recipe, stability.page, stability.figure, seeds=3),
