@@ -10,6 +10,7 @@ from .. import __version__
 from .bench import bench
 from .judge import analyze, evaluate
 from .look import datasets, demo, methods
+from .report import report
 from .reproduce import reproduce
 from .work import embed, train
 
@@ -38,6 +39,6 @@ def options(
     """Node embeddings that hold still when the graph is perturbed."""
 
 
-for command in (demo, datasets, methods, train, embed, evaluate, analyze, reproduce):
+for command in (demo, datasets, methods, train, embed, evaluate, analyze, reproduce, report):
     app.command()(command)
 app.add_typer(bench, name="bench")

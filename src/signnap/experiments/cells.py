@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,10 @@ class Results:
         except OSError as error:
             raise SignnapError(f"cannot read {self.path}: {error.strerror or error}") from error
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """All rows, cell by cell."""
+        return chain.from_iterable(self._rows.values())
+
     def find(self, cell: Cell, seeds: int) -> dict[str, Any] | None:
         """What is known of a cell and its first encoder seeds, in one row; of a cell that only failed, the failure."""
         rows = self._rows.get(self.rule(cell).key, [])
@@ -123,4 +128,4 @@ class Results:
 
     def write(self) -> None:
         """Write the file; before the first cell, this tells whether it can be written at all."""
-        write_text(self.path, "".join(json.dumps(row) + "\n" for rows in self._rows.values() for row in rows))
+        write_text(self.path, "".join(json.dumps(row) + "\n" for row in self))

@@ -9,7 +9,7 @@ from .basics import Basics
 
 @dataclass(frozen=True)
 class GccSettings(Basics):
-    """GCC (spec §4.6): the numbers of the paper's comparison, and where it gives none the authors'."""
+    """GCC (spec §4.6): the numbers of the paper's comparison; where it gives none, and for the layers, the authors'."""
 
     method: str = "gcc"
     dim: int = 64
