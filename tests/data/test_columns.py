@@ -80,6 +80,20 @@ def test_labels_that_a_data_frame_stored_as_floats_are_integers(write):
         assert graph.y.tolist() == [1, 0, -1]
 
 
+def test_a_label_is_the_same_class_with_and_without_its_point(write):
+    edges, nodes = write("e.csv", "1,2\n"), "id,label\n1,10.0\n2,2\n3,2.0\n4,1.5\n"
+    graph = graph_from_files(edges, write("n.csv", nodes))
+    assert graph.classes == ("1.5", "10", "2")
+    assert graph.y.tolist() == [1, 2, 2, 0]
+    parquet.write_table(pa.table({"id": [1, 2, 3, 4], "label": [10.0, 2.0, 2.0, 1.5]}), "n.parquet")
+    assert graph_from_files(edges, "n.parquet").classes == graph.classes
+
+
+def test_an_id_written_in_two_ways_is_given_twice(write, sentence):
+    message = sentence(graph_from_files, write("e.csv", "7,8\n"), write("n.csv", "id,f\n7,1\n8,2\n7.0,3\n"))
+    assert message == "n.csv, line 4 gives node '7' a second time: expected each id once"
+
+
 def test_labels_that_are_all_missing_are_no_labels(write):
     assert graph_from_files(write("e.csv", "1,2\n"), write("n.csv", "id,label\n1,\n2,nan\n")).y is None
 

@@ -1,5 +1,6 @@
 """Embeddings written to files come back, and find their nodes."""
 
+import logging
 import os
 import pickle
 import tempfile
@@ -117,6 +118,35 @@ def test_other_peoples_files():
     np.save("z.npy", np.arange(6, dtype=">f8").reshape(3, 2).T)
     assert read_embeddings("z.npy")[0].tolist() == [[0, 2, 4], [1, 3, 5]]
     assert read_embeddings("z.npy")[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["user", "", "Unnamed: 0"])
+@pytest.mark.parametrize("ids", [["5", "6", "7"], ["a", "b", "c"]])
+def test_ids_under_another_name_are_found_by_the_graph_that_has_them(name, ids, caplog):
+    caplog.set_level(logging.INFO, logger="signnap")
+    Path("z.csv").write_text(f"{name},e0\n{ids[2]},0.5\n{ids[0]},1\n{ids[1]},2\n")
+    graph = graph_with(np.array(ids))
+    assert align(*read_embeddings("z.csv", graph), graph).tolist() == [[1], [2], [0.5]]
+    assert "which holds the graph's ids, for the ids" in caplog.text
+
+
+def test_the_index_that_a_data_frame_leaves_in_parquet_may_hold_the_ids():
+    graph = graph_with(np.array([5, 6, 7]))
+    parquet.write_table(pa.table({"e0": [0.5, 1.0, 2.0], "__index_level_0__": [7, 5, 6]}), "z.parquet")
+    assert align(*read_embeddings("z.parquet", graph), graph).tolist() == [[1], [2], [0.5]]
+    parquet.write_table(pa.table({"e0": [0.5, 1.0, 2.0], "__index_level_0__": [0, 1, 2]}), "z.parquet")
+    assert align(*read_embeddings("z.parquet", graph), graph).tolist() == [[0.5], [1], [2]]
+    Path("z.csv").write_text(",user,e0\n0,2,0.5\n1,0,1\n2,1,2\n")
+    assert align(*read_embeddings("z.csv", graph_with(None)), graph_with(None)).tolist() == [[1], [2], [0.5]]
+
+
+def test_rows_without_ids_are_in_the_graphs_order_and_a_note_says_so(caplog):
+    caplog.set_level(logging.INFO, logger="signnap")
+    Path("z.csv").write_text("x,y\n5,0.5\n6,1\n6,2\n")
+    for graph in (None, graph_with(np.array([5, 6, 7]))):
+        assert read_embeddings("z.csv", graph)[1] is None
+    note = "z.csv: no column of ids (id, node, node_id, name), so all rows are in the graph's order"
+    assert caplog.text.count(note) == 2
 
 
 @pytest.mark.parametrize(
@@ -239,12 +269,11 @@ def test_rows_follow_the_graph():
     graph = graph_with(np.array(["c", "a", "b"]))
     assert align(ROWS, np.array(["a", "b", "c"]), graph).tolist() == ROWS[[2, 0, 1]].tolist()
     assert align(ROWS, None, graph).tolist() == ROWS.tolist()
-    assert (
-        align(ROWS, np.array(["a", "b", "c"]), graph_with(np.array([" c", "a ", "b"]))).tolist()
-        == ROWS[[2, 0, 1]].tolist()
-    )
+    blanks = graph_with(np.array([" c", "a ", "b"]))
+    assert align(ROWS, np.array(["a", "b", "c"]), blanks).tolist() == ROWS[[2, 0, 1]].tolist()
     assert align(ROWS, np.array(["2", "0", "1"]), graph_with(None)).tolist() == ROWS[[1, 2, 0]].tolist()
     assert align(ROWS, np.array(["5", "7", "6"]), graph_with(np.array([7, 5, 6]))).tolist() == ROWS[[1, 0, 2]].tolist()
+    assert align(ROWS, np.array([7.0, 5.0, 6.5]), graph_with(np.array(["5.0", "6.5", "7"])))[0, 0] == ROWS[1, 0]
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,28 @@ def test_public_datasets_by_name(raw_data, monkeypatch):
     assert (graph.num_nodes, graph.num_edges) == (DATASETS["cora"].nodes, DATASETS["cora"].edges)
 
 
+def test_an_own_graph_never_has_the_name_of_a_public_one(small_graph):
+    for name in (*DATASETS, "synthetic"):
+        Path(f"{name}.csv").write_text("a,b\nb,c\n")
+        write_npz(f"{name}.npz", small_graph)
+        named = nx.path_graph(3)
+        named.name = name
+        for source in (f"{name}.csv", f"{name}.npz", named):
+            assert load_graph(source).name == f"{name} (own)"
+    assert load_graph("edges.csv").name == "edges"
+
+
+@pytest.mark.parametrize("name", ["amazon_photo", "cora"])
+def test_a_public_data_set_keeps_its_name(name, raw_data, monkeypatch):
+    monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
+    monkeypatch.setenv("SIGNNAP_CACHE", "cache")
+    assert load_graph(name).name == name
+    assert Path(f"cache/graphs/{name}.npz").is_file()
+    monkeypatch.setenv("SIGNNAP_DATA", "nowhere")
+    assert load_graph(name).name == name
+    assert load_graph(f"cache/graphs/{name}.npz").name == f"{name} (own)"
+
+
 def test_unknown_names_and_files(sentence):
     message = sentence(load_graph, "pubmedd")
     assert message.startswith("unknown dataset 'pubmedd', did you mean 'pubmed'? Known: ")

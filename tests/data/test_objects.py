@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data, HeteroData
 
+from signnap.data.export import align, read_embeddings, write_embeddings
 from signnap.data.objects import from_networkx, from_pyg, from_scipy, to_pyg
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, as_dense
@@ -159,6 +160,16 @@ def test_networkx_numeric_attributes_are_features_and_label_the_label():
     assert from_networkx(given).classes == ("7",)
 
 
+@pytest.mark.parametrize("name", ["Label", "Y", "CLASS"])
+def test_networkx_labels_are_no_features_whatever_their_capitals(name):
+    given = nx.path_graph(3)
+    for node in given:
+        given.nodes[node].update({"age": 5.0, name: node % 2})
+    graph = from_networkx(given)
+    assert graph.feature_names == ("age",)
+    assert graph.y.tolist() == [0, 1, 0]
+
+
 @pytest.mark.parametrize("wrap", [list, np.array, torch.tensor])
 def test_networkx_vectors_are_features(wrap):
     given = nx.path_graph(3)
@@ -174,8 +185,19 @@ def test_networkx_vectors_are_features(wrap):
 def test_networkx_nodes_may_be_anything_that_prints_differently():
     assert from_networkx(nx.grid_2d_graph(2, 1)).ids.tolist() == ["(0, 0)", "(1, 0)"]
     assert from_networkx(nx.relabel_nodes(nx.path_graph(2), {0: "10", 1: "9"})).ids.tolist() == [10, 9]
-    with pytest.raises(SignnapError, match="two nodes of the NetworkX graph are both written '1'"):
-        from_networkx(nx.Graph([(1, "1")]))
+    assert from_networkx(nx.Graph([(1.0, 1e17), (np.float32(2), "3.0")])).ids.tolist() == [1, 10**17, 2, 3]
+    assert from_networkx(nx.Graph([(1.0, 2.5)])).ids.tolist() == ["1", "2.5"]
+    for twin in ("1", "1.0", " 1"):
+        with pytest.raises(SignnapError, match="two nodes of the NetworkX graph are both written '1'"):
+            from_networkx(nx.Graph([(1, twin)]))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_networkx_nodes_that_are_floats_find_their_embeddings(suffix, tmp_path):
+    graph, rows = from_networkx(nx.Graph([(1.0, 2.0), (2.0, 3.5)])), np.eye(3)
+    for ids, order in ((graph.ids, [0, 1, 2]), (np.array([2.0, 3.5, 1.0]), [2, 0, 1])):
+        write_embeddings(tmp_path / f"z{suffix}", rows, ids)
+        assert align(*read_embeddings(tmp_path / f"z{suffix}"), graph).tolist() == rows[order].tolist()
 
 
 def test_a_bad_networkx_graph_is_one_sentence():
@@ -216,6 +238,8 @@ def test_a_scipy_adjacency_with_features(convert):
         (sp.csr_matrix((2, 2)), np.eye(3), "features have 3 rows for 2 nodes"),
         (sp.csr_matrix((2, 2)), np.array([["a"], ["b"]]), "the features are <U1"),
         (sp.csr_matrix((0, 0)), None, "the graph is empty"),
+        (sp.lil_matrix([[0, 1], [np.nan, 0]]), None, "the adjacency holds nan in row 1, column 0: expected finite"),
+        (sp.csr_matrix([[0, np.inf], [0, 0]]), None, "the adjacency holds inf in row 0, column 1: expected finite"),
     ],
 )
 def test_a_bad_scipy_pair_is_one_sentence(adjacency, x, expected):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from signnap.data.catalog import DATASETS
 from signnap.data.public import load_public
 from signnap.data.splits import make_split
+from signnap.data.synthetic import synthetic_graph
 from signnap.errors import SignnapError
 from signnap.graph import Graph
 
@@ -172,6 +173,13 @@ def test_inductive_hides_all_other_nodes(spec, same_as):
     dense, full = seen.pattern.to_scipy().toarray(), graph.pattern.to_scipy().toarray()
     assert dense.tolist() == full[np.ix_(rows, rows)].tolist()
     assert seen.y.tolist() == graph.y[split.train].tolist()
+
+
+def test_whatever_load_graph_takes_can_be_split():
+    expected = make_split(synthetic_graph(), "inductive:random:0.1:0.1")
+    split = make_split("synthetic", "inductive:random:0.1:0.1")
+    assert parts(split) == parts(expected)
+    assert split.training_graph("synthetic").num_nodes == len(split.train)
 
 
 def test_graph_without_labels():

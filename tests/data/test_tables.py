@@ -77,6 +77,20 @@ def test_a_first_row_that_turns_up_again_is_data(write, caplog, edges_of):
     assert "e.csv: took the first row for its header: person, friend" in caplog.text
 
 
+def test_a_first_row_is_compared_without_the_blanks_around_its_cells(write, edges_of):
+    assert edges_of(graph_from_files(write("e.csv", "ann, bob\ncleo, ann\n"))) == pairs("ann-bob", "ann-cleo")
+
+
+def test_the_usual_names_of_endpoints_may_be_nodes_and_a_note_says_so(write, caplog, edges_of):
+    caplog.set_level(logging.INFO, logger="signnap")
+    path = write("e.csv", "u,v\nv,w\nw,u\n")
+    assert edges_of(graph_from_files(path)) == pairs("u-v", "v-w", "w-u")
+    assert "e.csv: took the first row for data, as its names turn up again" in caplog.text
+    assert edges_of(graph_from_files(path, source_column="u", target_column="v")) == pairs("v-w", "w-u")
+    words = write("w.csv", "source,target\nopen,source\nopen,door\n")
+    assert edges_of(graph_from_files(words)) == pairs("open-source", "open-door")
+
+
 def test_nodes_without_a_table_come_in_order_of_first_appearance(write):
     graph = graph_from_files(write("e.csv", "source,target\nz,b\na,z\nb,c\n"))
     assert graph.ids.tolist() == ["z", "b", "a", "c"]
@@ -104,6 +118,28 @@ def test_seven_is_the_same_node_however_a_file_stores_it(write, stored):
     assert graph.ids.tolist() == [10000000000, 8, 7]
     assert graph.num_edges == 1
     assert graph.pattern.degree[2] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("source,target\n8.0,7.5\n9.0,8.0\n", ["8", "7.5", "9"]),
+        ("7.0,8\n8,7\n", [7, 8]),
+        ("a,7.00\n7,-3.0\n", ["a", "7", "-3"]),
+        ("007.0,7.0\n7,007\n", ["007", "7"]),
+        ("source,target\nv1.0,1.0.0\n.0,7.05\n", ["v1.0", "1.0.0", ".0", "7.05"]),
+    ],
+)
+def test_every_cell_by_itself_says_which_node_it_is(write, content, expected):
+    assert graph_from_files(write("e.csv", content)).ids.tolist() == expected
+
+
+def test_floats_in_parquet_are_the_nodes_that_text_says(write):
+    ends = {"source": [8.0, 9.0, 2.0**40], "target": [7.5, 8.0, 1e19]}
+    for kind in (pa.float64(), pa.float32()):
+        parquet.write_table(pa.table({name: pa.array(column, kind) for name, column in ends.items()}), "e.parquet")
+        graph = graph_from_files("e.parquet", write("n.csv", "id,f\n7.5,1\n8.0,2\n9,3\n1099511627776,4\n1e+19,5\n"))
+        assert graph.pattern.degree.tolist() == [1, 2, 1, 1, 1]
 
 
 def test_oddities_of_edges_are_counted(write, caplog):
@@ -170,6 +206,13 @@ def test_a_misspelt_column_is_named_with_the_nearest(write, sentence):
     message = sentence(graph_from_files, edges, wide, feature_columns=["wrod499"])
     assert "did you mean 'word499'?" in message
     assert len(message) < 500
+
+
+def test_a_parquet_file_without_columns(write, sentence):
+    parquet.write_table(pa.table({}), "none.parquet")
+    expected = "none.parquet has no columns: expected at least one"
+    assert sentence(graph_from_files, "none.parquet") == expected
+    assert sentence(graph_from_files, write("e.csv", "1,2\n"), "none.parquet") == expected
 
 
 def test_text_in_parquet_must_be_text(write, sentence):

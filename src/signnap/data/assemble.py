@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..graph import Graph, compact
+from .catalog import DATASETS
 from .structure import COLUMNS, structural_features
 
 log = logging.getLogger("signnap")
@@ -18,6 +19,8 @@ log = logging.getLogger("signnap")
 def assemble(source: np.ndarray, target: np.ndarray, x: Any | None, num_nodes: int, **fields: Any) -> Graph:
     """Build the graph; without features it gets structural ones, after the edges have passed all checks."""
     bare = x is None or x.shape[1] == 0
+    if "name" in fields:
+        fields["name"] = own_name(fields["name"])
     graph = Graph.from_edges(
         source, target, sp.csr_matrix((num_nodes, 0)) if bare else x, num_nodes=num_nodes, **fields
     )
@@ -27,3 +30,15 @@ def assemble(source: np.ndarray, target: np.ndarray, x: Any | None, num_nodes: i
         graph = replace(graph, x=compact(features), feature_names=COLUMNS)
     log.info("%s: %s", graph.name, graph.report)
     return graph
+
+
+def own_name(name: str) -> str:
+    """The name, unless it is that of a graph this package knows.
+
+    A name decides on presets and on the paper's split, and a file called facebook.csv must not get those of the data
+    set. All other names stay as they are.
+
+    >>> own_name("friends"), own_name("facebook")
+    ('friends', 'facebook (own)')
+    """
+    return f"{name} (own)" if name in (*DATASETS, "synthetic") else name

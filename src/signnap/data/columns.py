@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,17 @@ _MAX_CATEGORIES = 10_000
 
 
 def keys(table: Table, name: str) -> Any:
-    """A column of ids or labels as trimmed text, null where empty, so that 7, "7" and 7.0 are one and the same."""
+    """A column of ids or labels as trimmed text, null where empty.
+
+    Every cell by itself, so that no other cell decides who it is: a whole number followed by ".0", as data frames
+    write integers next to gaps, is that whole number, and 7, "7" and 7.0 are one and the same.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = _plain(table.columns[name])
     try:
-        text = _trimmed(_whole_numbers(column) if pa.types.is_floating(column.type) else column)
+        text = _trimmed(_float_text(column) if pa.types.is_floating(column.type) else column)
     except pa.ArrowException as error:
         kind = column.type
         raise SignnapError(f"column {name!r} of {table.title} is of type {kind}: expected text or integers") from error
@@ -32,6 +36,14 @@ def keys(table: Table, name: str) -> Any:
         place = table.place(int(lengths.argmax()))
         raise SignnapError(f"{place}, column {name!r} is {lengths.max():,} bytes long: expected at most {_LONGEST_KEY}")
     return _without_point_zero(text)
+
+
+def object_keys(values: Iterable[Any]) -> Any:
+    """The same for ids that are Python objects."""
+    import pyarrow as pa
+
+    written = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+    return _without_point_zero(pa.array([str(value).strip() for value in written], pa.large_string()))
 
 
 def encode(text: Any) -> tuple[np.ndarray, Any]:
@@ -75,7 +87,7 @@ def read_labels(table: Table, name: str) -> tuple[np.ndarray | None, tuple[str, 
 
     text = keys(table, name)
     text = pc.if_else(pc.equal(pc.utf8_lower(text), "nan"), None, text)
-    codes, values = encode(_without_point_zero(text))
+    codes, values = encode(text)
     if not len(values):
         return None, ()
     order = np.argsort(to_ids(values), kind="stable")
@@ -198,23 +210,21 @@ def _trimmed(text: Any) -> Any:
     return pc.if_else(pc.equal(text, ""), None, text)
 
 
-def _whole_numbers(column: Any) -> Any:
-    """Floats as integers if all of them are whole, NaN being missing: how data frames store integers with gaps."""
+def _float_text(column: Any) -> Any:
+    """Floats as text, whole ones without a point, NaN being missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     column = pc.if_else(pc.is_nan(column), None, column)
-    try:
-        return pc.cast(column, pa.int64())
-    except pa.ArrowInvalid:
-        return column
+    fits = pc.and_(pc.equal(pc.trunc(column), column), pc.less(pc.abs(column), 2.0**63))
+    integers = pc.cast(pc.if_else(fits, column, None), pa.int64(), safe=False)
+    return pc.if_else(fits, pc.cast(integers, pa.large_string()), pc.cast(column, pa.large_string()))
 
 
 def _without_point_zero(text: Any) -> Any:
-    """The same for text: 7.0 becomes 7 if the whole column is like that."""
+    """The same for text; the first look costs a fraction of the second, and mostly suffices."""
     import pyarrow.compute as pc
 
-    if not pc.all(pc.ends_with(text, ".0"), min_count=1).as_py():
+    if not pc.any(pc.match_substring(text, ".0")).as_py():
         return text
-    whole = pc.utf8_slice_codeunits(text, 0, -2)
-    return whole if pc.all(pc.match_substring_regex(whole, r"^-?\d+$")).as_py() else text
+    return pc.replace_substring_regex(text, r"^(-?\d+)\.0+$", r"\1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 from ..errors import SignnapError
 from ..graph import Graph
 from ..storage import replacing
-from .columns import as_numbers, bad_number, first_repeat, to_ids
+from .columns import as_numbers, bad_number, first_repeat, keys, object_keys, to_ids
 from .nodes import complete
 from .tables import ID_NAMES, Table, check_file, is_number, read_table
+
+log = logging.getLogger("signnap")
 
 EMBEDDING_SUFFIXES = (".npy", ".csv", ".parquet")
 
@@ -42,8 +45,11 @@ def _write_npy(path: Path, embeddings: np.ndarray) -> None:
         file.write(embeddings.data)
 
 
-def read_embeddings(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read float32 rows and, where the file has an id column, their ids."""
+def read_embeddings(path: str | Path, graph: Graph | None = None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read float32 rows and, where the file has an id column, their ids.
+
+    The ids are found by the column's name. Under another name they are found if the graph is given that has them.
+    """
     path = Path(path)
     suffix = _suffix(path)
     check_file(path)
@@ -52,15 +58,33 @@ def read_embeddings(path: str | Path) -> tuple[np.ndarray, np.ndarray | None]:
     table = read_table(path, header=[[name] for name in ID_NAMES], keys=1)
     if not len(table):
         raise SignnapError(f"{path} holds no rows below its header: expected one per node")
-    key = table.first_of(ID_NAMES)
+    key = table.first_of(ID_NAMES) or (None if graph is None else _column_of_ids(table, graph))
     columns = [_numbers(table, name) for name in table.columns if name != key and name not in table.nameless]
     if not columns:
         raise SignnapError(f"{path} has no columns of numbers: expected id, e0, e1, …")
+    if key is None:
+        log.info("%s: no column of ids (%s), so all rows are in the graph's order", path, ", ".join(ID_NAMES))
     return np.column_stack(columns), None if key is None else to_ids(complete(table, key))
 
 
+def _column_of_ids(table: Table, graph: Graph) -> str | None:
+    """The first column with a name, or else the index that a data frame left without one, if it holds the graph's ids.
+
+    Taken for a dimension they would spoil the embedding, and their rows stand in any order. Nothing less than all
+    ids, each of them once, is proof: a dimension may hold some of them.
+    """
+    expected = sorted(_graph_keys(graph).to_pylist())
+    named = [name for name in table.columns if name not in table.nameless]
+    for name in [*named[:1], *sorted(table.nameless.intersection(table.columns))]:
+        found = keys(table, name)
+        if not found.null_count and sorted(found.to_pylist()) == expected:
+            log.info("%s: took column %r, which holds the graph's ids, for the ids", table.title, name)
+            return name
+    return None
+
+
 def align(embeddings: np.ndarray, ids: np.ndarray | None, graph: Graph) -> np.ndarray:
-    """Put rows into the order of the graph's nodes; ids are compared as text, blanks around them aside.
+    """Put rows into the order of the graph's nodes; ids are compared as everywhere, 7, "7" and 7.0 being one.
 
     Rows without ids must already be in that order.
     """
@@ -71,7 +95,7 @@ def align(embeddings: np.ndarray, ids: np.ndarray | None, graph: Graph) -> np.nd
         return embeddings
     import pyarrow.compute as pc
 
-    given, expected = _as_text(ids), _as_text(np.arange(count) if graph.ids is None else graph.ids)
+    given, expected = object_keys(ids.tolist()), _graph_keys(graph)
     again = first_repeat(given)
     if again is not None:
         raise SignnapError(f"the embeddings hold node {given[again].as_py()!r} twice: expected one row per node")
@@ -114,7 +138,7 @@ def _write_table(path: Path, embeddings: np.ndarray, ids: np.ndarray) -> None:
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    key = pa.array(ids) if ids.dtype.kind in "iu" else _as_text(ids)
+    key = pa.array(ids) if ids.dtype.kind in "iu" else object_keys(ids.tolist())
     columns = {"id": key} | {f"e{number}": pa.array(column) for number, column in enumerate(embeddings.T)}
     write = csv.write_csv if path.suffix.lower() == ".csv" else parquet.write_table
     write(pa.table(columns), str(path))
@@ -138,7 +162,6 @@ def _numbers(table: Table, name: str) -> np.ndarray:
     return values
 
 
-def _as_text(ids: np.ndarray) -> Any:
-    import pyarrow as pa
-
-    return pa.array([str(value).strip() for value in ids.tolist()], pa.large_string())
+def _graph_keys(graph: Graph) -> Any:
+    """The ids of a graph, which are its row numbers if it came without."""
+    return object_keys(range(graph.num_nodes) if graph.ids is None else graph.ids.tolist())

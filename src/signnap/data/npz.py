@@ -32,7 +32,8 @@ _DAMAGE = (OSError, EOFError, ValueError, RuntimeError, OverflowError, struct.er
 def read_npz(path: str | Path, name: str | None = None) -> Graph:
     """Read ``adj_*``, ``attr_*`` (CSR parts, or dense ``adj_matrix`` and ``attr_matrix``), ``labels``, ``class_names``.
 
-    Without ``attr_*`` the features are structural ones, recognisable by ``feature_names``.
+    Without ``attr_*`` the features are structural ones, recognisable by ``feature_names``. The name of a public data
+    set becomes "… (own)": an archive may hold anything.
     """
     with NpzArchive(path) as archive:
         parts = graph_parts(archive, name or Path(path).stem)

@@ -15,7 +15,7 @@ from ..errors import SignnapError
 from ..graph import Graph, SparseFeatures
 from ..graph.kernels import csr
 from .assemble import assemble
-from .columns import first_repeat, to_ids
+from .columns import first_repeat, object_keys, to_ids
 from .nodes import describe_nodes
 from .tables import LABEL_NAMES, Table
 
@@ -58,6 +58,7 @@ def from_scipy(adjacency: Any, x: Any = None) -> Graph:
         raise SignnapError(f"the adjacency is a {type(adjacency).__name__}: expected a scipy sparse matrix")
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise SignnapError(f"the adjacency has shape {adjacency.shape}: expected a square matrix")
+    _check_weights(adjacency.tocoo())
     source, target = adjacency.nonzero()
     return assemble(source, target, _matrix(x), adjacency.shape[0])
 
@@ -88,6 +89,14 @@ def from_networkx(
     if graph.name:
         fields["name"] = str(graph.name)
     return assemble(ends[:, 0], ends[:, 1], x, len(nodes), ids=ids, **fields)
+
+
+def _check_weights(entries: sp.coo_matrix) -> None:
+    """Refuse what cannot be told to be an edge or none, as in an .npz archive."""
+    wrong = np.flatnonzero(~np.isfinite(entries.data))
+    if len(wrong):
+        found = f"{entries.data[wrong[0]]} in row {entries.row[wrong[0]]}, column {entries.col[wrong[0]]}"
+        raise SignnapError(f"the adjacency holds {found}: expected finite numbers")
 
 
 def _matrix(x: Any) -> Any:
@@ -130,9 +139,7 @@ def _given_split(data: Any, count: int) -> dict[str, Tensor] | None:
 
 
 def _networkx_ids(nodes: list[Any]) -> np.ndarray:
-    import pyarrow as pa
-
-    text = pa.array([str(node) for node in nodes], pa.large_string())
+    text = object_keys(nodes)
     again = first_repeat(text)
     if again is not None:
         written = text[again].as_py()
@@ -151,7 +158,7 @@ def _default_features(attributes: dict[str, list[Any]], label: str | None) -> li
     if vectors:
         return vectors[:1]
     numbers = (int, float, np.number, np.bool_, type(None))
-    rest = {name: values for name, values in attributes.items() if name != label and name not in LABEL_NAMES}
+    rest = {name: values for name, values in attributes.items() if name != label and name.lower() not in LABEL_NAMES}
     chosen = [name for name, values in rest.items() if all(isinstance(value, numbers) for value in values)]
     ignored = [name for name in rest if name not in chosen]
     if ignored:

@@ -90,7 +90,7 @@ def _read(folder: Path, name: str, facts: DatasetFacts) -> Graph:
         return read_planetoid(first.parent, name)
     if facts.family == "musae":
         return read_facebook(first.parent)
-    return read_npz(first, name)
+    return replace(read_npz(first), name=name)
 
 
 def _download(file: RawFile, destination: Path) -> None:

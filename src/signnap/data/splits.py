@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from ..errors import SignnapError
 from ..graph import Graph
 from .catalog import DATASETS
+from .load import load_graph
 
 _PAPER_SEED = 42
 _PAPER_PER_CLASS = (20, 30)
@@ -40,20 +42,24 @@ class Split:
     name: str
     inductive: bool = False
 
-    def training_graph(self, graph: Graph) -> Graph:
+    def training_graph(self, graph: Any) -> Graph:
         """What a method may see while it trains: inductively, nothing but the training nodes (spec §1).
 
         Rows of that graph follow ``train``; every other node and all its edges are gone.
         """
+        graph = load_graph(graph)
         return graph.subgraph(self.train) if self.inductive else graph
 
 
-def make_split(graph: Graph, spec: str, seed: int = 0) -> Split:
-    """Split a labelled graph as ``spec`` says; ``seed`` matters to ``per-class`` and ``random`` only.
+def make_split(graph: Any, spec: str, seed: int = 0) -> Split:
+    """Split a labelled graph, or whatever ``load_graph`` takes, as ``spec`` says.
+
+    ``seed`` matters to ``per-class`` and ``random`` only.
 
     ``paper`` is the authors' own: the public split of the Planetoid graphs, 20,000 and 5,000 nodes of
     coauthor_physics (inductive), and 20 and 30 nodes of each class everywhere else.
     """
+    graph = load_graph(graph)
     name = "inductive:paper" if spec == "inductive" else spec
     rule = name.removeprefix("inductive:")
     inductive = rule != name

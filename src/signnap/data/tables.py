@@ -59,8 +59,9 @@ class Table:
 def read_table(path: str | Path, *, header: Sequence[Sequence[str]], keys: int) -> Table:
     """Read any supported file.
 
-    A text file may lack a header. The first row is one if it holds all names of one of the groups in ``header``;
-    otherwise it is data as soon as one of its first ``keys`` cells is a number, or turns up in those columns again.
+    A text file may lack a header. The first row is one if it holds all names of one of the groups in ``header``,
+    unless they are several and all turn up in the first ``keys`` columns again: u and v may be nodes. Otherwise it is
+    data as soon as one of its first ``keys`` cells is a number, or turns up in those columns again.
     """
     path = Path(path)
     check_file(path)
@@ -122,17 +123,30 @@ def _with_header(cells: Cells, header: Sequence[Sequence[str]], keys: int) -> Ta
 
 
 def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], keys: int) -> bool:
+    lowered = {name.lower() for name in first}
+    known = [group for group in header if lowered.issuperset(group)]
+    if any(len(group) == 1 for group in known):
+        return True
+    if not known and any(is_number(cell) for cell in first[:keys]):
+        return False
+    again = _found_below(cells, first[:keys])
+    if known and not any({cell.lower() for cell in again}.issuperset(group) for group in known):
+        return True
+    shown = ", ".join(first[:5])
+    if known:
+        words = "took the first row for data, as its names turn up again (name the columns if it is the header)"
+        log.info("%s: %s: %s", cells.path, words, shown)
+    elif not again:
+        log.info("%s: took the first row for its header: %s", cells.path, shown)
+    return not again
+
+
+def _found_below(cells: Cells, wanted: Sequence[str]) -> list[str]:
+    """Which cells of the first row turn up again in these columns, blanks around them aside."""
     import pyarrow.compute as pc
 
-    lowered = {name.lower() for name in first}
-    if any(lowered.issuperset(group) for group in header):
-        return True
-    named = [cell for cell in first[:keys] if cell]
-    below = [column.slice(1) for column in cells.columns[:keys]]
-    if any(is_number(cell) or any(pc.any(pc.equal(column, cell)).as_py() for column in below) for cell in named):
-        return False
-    log.info("%s: took the first row for its header: %s", cells.path, ", ".join(first[:5]))
-    return True
+    below = [pc.utf8_trim_whitespace(column.slice(1)) for column in cells.columns[: len(wanted)]]
+    return [cell for cell in wanted if cell and any(pc.any(pc.equal(column, cell)).as_py() for column in below)]
 
 
 def _by_name(path: Path, names: Sequence[str], columns: Sequence[Any]) -> dict[str, Any]:
@@ -157,6 +171,8 @@ def _read_parquet(path: Path) -> Table:
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise SignnapError(f"{path} is not a readable Parquet file: {reason}") from error
+    if not names:
+        raise SignnapError(f"{path} has no columns: expected at least one")
     return Table(
         title=str(path),
         columns=_by_name(path, names, table.columns),
