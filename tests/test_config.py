@@ -87,6 +87,12 @@ def test_bad_files(tmp_path, content, sentence):
         read_toml(path)
 
 
+def test_a_byte_order_mark_says_nothing(tmp_path):
+    path = tmp_path / "notepad.toml"
+    path.write_text('name = "Küche"', encoding="utf-8-sig")
+    assert read_toml(path) == {"name": "Küche"}
+
+
 def test_a_folder_is_not_a_file_of_settings(tmp_path):
     with pytest.raises(SignnapError, match=r"cannot read .*: Is a directory"):
         read_toml(tmp_path)

@@ -48,9 +48,9 @@ def _checked(name: str, value: Any, expected: type, origin: str) -> Any:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Read a TOML file, or say in one sentence what is wrong with it."""
+    """Read a TOML file, with a byte-order mark or without, or say in one sentence what is wrong with it."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise SignnapError(f"cannot read {path}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

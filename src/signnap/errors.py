@@ -13,13 +13,13 @@ class SignnapError(Exception):
     """
 
 
-def unknown_name(kind: str, found: str, known: Iterable[str]) -> SignnapError:
+def unknown_name(kind: str, found: object, known: Iterable[str]) -> SignnapError:
     """Build the error for a misspelt name, with the nearest valid one.
 
     >>> str(unknown_name("backbone", "gnc", ["gcn", "sage"]))
     "unknown backbone 'gnc', did you mean 'gcn'? Known: gcn, sage"
     """
     names = sorted(known)
-    near = difflib.get_close_matches(found, names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(found), names, n=1, cutoff=0.5)
     hint = f", did you mean {near[0]!r}?" if near else "."
     return SignnapError(f"unknown {kind} {found!r}{hint} Known: {', '.join(names)}")

@@ -61,8 +61,9 @@ def stopped(small_graph, tmp_path):
     return RunFolder(tmp_path / "run")
 
 
-def check(folder, graph, resume=True, **changes):
-    check_resumable(folder, resolve({"dim": 8, "negatives": 16, "iterations": 3} | changes), run_facts(graph), resume)
+def check(folder, graph, resume=True, extendable=True, **changes):
+    settings = resolve({"dim": 8, "negatives": 16, "iterations": 3} | changes)
+    check_resumable(folder, settings, run_facts(graph), resume, extendable=extendable)
 
 
 def test_the_same_run_may_go_on(stopped, small_graph):
@@ -97,6 +98,20 @@ def test_other_settings(change, sentence, stopped, small_graph):
     with pytest.raises(SignnapError) as caught:
         check(stopped, small_graph, **change)
     assert str(caught.value).endswith(sentence)
+
+
+def test_why_there_may_not_be_more_iterations(small_graph, tmp_path):
+    constant, scheduled = RunFolder(tmp_path / "constant"), RunFolder(tmp_path / "scheduled")
+    for folder, schedule in ((constant, "constant"), (scheduled, "cosine:0.1")):
+        SIGNNAP(dim=8, negatives=16, iterations=3, schedule=schedule).fit(small_graph, out=folder.path)
+    sentence = "was trained with iterations = 3, not 5: cannot resume, since {} depends on how many there will be"
+    for folder, options, why in (
+        (scheduled, {"schedule": "cosine:0.1"}, "the schedule cosine:0.1"),
+        (constant, {"extendable": False}, "signnap"),
+    ):
+        check(folder, small_graph, **options)
+        with pytest.raises(SignnapError, match=re.escape(sentence.format(why)) + "$"):
+            check(folder, small_graph, iterations=5, **options)
 
 
 def test_another_graph(stopped, small_graph):

@@ -1,15 +1,19 @@
 """Models that are kept: saved and loaded, resumed and extended."""
 
 import json
+import os
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from full_disk import full_disk
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
 from signnap.methods.settings import BACKBONES
+from signnap.train import checkpoint
 from signnap.train.checkpoint import RunFolder
 
 SMALL = {"dim": 8, "negatives": 16, "temperature": 0.5}
@@ -43,6 +47,72 @@ def test_keeping_a_run_does_not_change_it(small_graph, tmp_path):
     kept = SIGNNAP(**SMALL, iterations=5).fit(small_graph, out=tmp_path / "run", save_every=0)
     alone = SIGNNAP(**SMALL, iterations=5).fit(small_graph)
     assert np.array_equal(kept.transform(small_graph), alone.transform(small_graph))
+
+
+class Killed(BaseException):
+    """Not an Exception: nothing may catch it."""
+
+
+def kill_at(monkeypatch, number):
+    """Die just before a file takes its name, or is removed; return how many of these there were so far."""
+    moments = []
+
+    def mortal(real):
+        def act(*arguments, **options):
+            if len(moments) == number:
+                raise Killed
+            moments.append(arguments)
+            return real(*arguments, **options)
+
+        return act
+
+    monkeypatch.setattr("signnap.storage.os.replace", mortal(os.replace))
+    monkeypatch.setattr("signnap.train.checkpoint._remove", mortal(checkpoint._remove))
+    return moments
+
+
+def save_over(small_graph, folder, monkeypatch, number=None):
+    """Save another model over the folder of a run, maybe killed in between."""
+    SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=folder)
+    (folder / "trace.json").write_text("{}")
+    (folder / "notes.txt").write_text("mine")
+    other = SIGNNAP(**SMALL, iterations=5, seed=1).fit(small_graph)
+    with monkeypatch.context() as patch, nullcontext() if number is None else suppress(Killed):
+        moments = kill_at(patch, number)
+        other.save(folder)
+    return other, len(moments)
+
+
+def test_a_model_saved_over_a_run_is_no_run(small_graph, tmp_path, monkeypatch):
+    other, _ = save_over(small_graph, tmp_path, monkeypatch)
+    assert set(files(tmp_path)) == {"config.toml", "run.json", "model.safetensors", "notes.txt"}
+    assert np.array_equal(SIGNNAP.load(tmp_path).transform(small_graph), other.transform(small_graph))
+    with pytest.raises(SignnapError, match="holds a model without its training state: cannot resume"):
+        SIGNNAP(**SMALL, iterations=9, seed=1).fit(small_graph, out=tmp_path, resume=True)
+
+
+def test_a_save_over_a_run_may_be_killed_at_any_moment(small_graph, tmp_path, monkeypatch):
+    """Whoever resumes what is left gets the run of the settings that were asked for, or a sentence."""
+    _, moments = save_over(small_graph, tmp_path / "whole", monkeypatch)
+    whole = {seed: SIGNNAP(**SMALL, iterations=7, seed=seed).fit_transform(small_graph) for seed in (0, 1)}
+    resumed = 0
+    for number in range(moments):
+        for seed in (0, 1):
+            out = tmp_path / f"{number}-{seed}"
+            save_over(small_graph, out, monkeypatch, number)
+            with suppress(SignnapError):
+                model = SIGNNAP(**SMALL, iterations=7, seed=seed).fit(small_graph, out=out, resume=True)
+                assert np.array_equal(model.transform(small_graph), whole[seed])
+                resumed += 1
+    assert moments == 6 and resumed == 2  # the old run, before and after its weights were replaced
+
+
+def test_no_room_for_a_model_leaves_the_run(small_graph, tmp_path):
+    SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=tmp_path)
+    before = files(tmp_path)
+    with full_disk(100), pytest.raises(SignnapError, match=r"^cannot write .*model\.safetensors"):
+        SIGNNAP(**SMALL, iterations=3, seed=1).untrained(small_graph).save(tmp_path)
+    assert files(tmp_path) == before
 
 
 def test_saved_settings_that_make_no_sense(small_graph, tmp_path):

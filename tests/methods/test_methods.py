@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
 
 from signnap import load_graph, make_split
 from signnap.config import read_toml
@@ -105,6 +109,20 @@ def test_resumed_runs_equal_whole_ones(name, small_graph, tmp_path):
     assert np.isfinite(losses).all()
 
 
+@pytest.mark.parametrize("name", TRAINED)
+def test_more_iterations_equal_a_whole_run_or_are_refused(name, small_graph, tmp_path):
+    quick(name, iterations=4, schedule="constant").fit(small_graph, out=tmp_path)
+    longer = quick(name, iterations=7, schedule="constant")
+    if not method_class(name).extendable:
+        with pytest.raises(SignnapError, match=f"cannot resume, since {name} depends on how many there will be$"):
+            longer.fit(small_graph, out=tmp_path, resume=True)
+        return
+    whole = quick(name, iterations=7, schedule="constant").fit(small_graph)
+    assert np.array_equal(
+        longer.fit(small_graph, out=tmp_path, resume=True).transform(small_graph), whole.transform(small_graph)
+    )
+
+
 INDUCTIVE = [name for name in METHODS if method_class(name).inductive]
 
 
@@ -135,8 +153,23 @@ def test_scikit_learn_s_manners(name):
         model.set_params(seeed=1)
     with pytest.raises(SignnapError, match="not fitted yet"):
         model.transform("synthetic")
+    with pytest.raises(SignnapError, match="not fitted yet"):
+        model.embed_view(load_graph("synthetic").view())
     with pytest.raises(SignnapError, match=f"this is '{name}'"):
         model.set_params(method="another")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_step_of_a_pipeline(name, small_graph):
+    model, labels = quick(name), small_graph.y.numpy()
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    pipeline = make_pipeline(model, StandardScaler())
+    assert type(model).__name__ in repr(pipeline)
+    z = StandardScaler().fit_transform(quick(name).fit_transform(small_graph))
+    for y in (None, labels, labels[::-1]):  # whoever has labels puts them into the graph
+        assert np.array_equal(pipeline.fit_transform(small_graph, y), z)
+    check_is_fitted(model)
 
 
 def test_where_nothing_is_trained_there_is_nothing_to_profile(small_graph, tmp_path):

@@ -106,6 +106,11 @@ def test_defaults_are_the_paper_s_for_a_gcn():
     [
         ({"dims": 3}, "the settings: unknown setting 'dims', did you mean 'dim'? Known: "),
         ({"learning": 3}, "the settings: unknown setting 'learning'"),
+        ({"method": "dgi", "layrs": 3}, "the settings: unknown setting 'layrs', did you mean 'layers'? Known: "),
+        (
+            {"method": "dgi", "negatives": 8},
+            "the settings: unknown setting 'negatives': dgi has no such setting. Known: clip, ",
+        ),
         ({"dim": "wide"}, "the settings: dim is 'wide': expected int"),
         ({"dim": 8.0}, "the settings: dim is 8.0: expected int"),
         ({"dim": True}, "the settings: dim is True: expected int"),
@@ -116,6 +121,7 @@ def test_defaults_are_the_paper_s_for_a_gcn():
         ({"backbone": ["gcn"]}, "the settings: backbone is ['gcn']: expected str"),
         ({"backbone": "gnc"}, "unknown backbone 'gnc', did you mean 'gcn'? Known: gat, gcn, jknet, resgcn, sage"),
         ({"objective": "infonec"}, "unknown objective 'infonec', did you mean 'infonce'? Known: infonce, nce"),
+        ({"method": ["dgi"]}, "unknown method ['dgi']"),
         ({"method": "signap"}, "unknown method 'signap', did you mean 'signnap'? Known: arwmf, bgrl, cca-ssg, "),
         ({"split": "paper"}, "split is 'paper': expected none, or inductive:SPLIT to hide the judged nodes"),
         ({"split": "transductive:paper"}, "split is 'transductive:paper': expected none, or inductive:SPLIT"),

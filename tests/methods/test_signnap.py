@@ -237,6 +237,7 @@ def test_numpy_numbers_are_numbers():
         ({"backbone": 3}, "the settings: backbone is 3: expected str"),
         ({"objective": torch.nn.Linear}, "the settings: objective is <class"),
         ({"preset": "papr"}, "unknown preset 'papr', did you mean 'paper'?"),
+        ({"preset": None}, "unknown preset None. Known: paper"),
         ({"backbone": "gat", "dim": 10}, "dim is 10 with 8 heads: expected a multiple of the number of heads"),
         ({"noise": "gausian:1"}, "unknown noise 'gausian', did you mean 'gaussian'?"),
         ({"noise": "gaussian:big"}, "noise is 'gaussian:big': expected a kind and a scale such as gaussian:0.01"),

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pickle
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +15,8 @@ from signnap import SIGNNAP
 from signnap.errors import SignnapError
 from signnap.train.checkpoint import RunFolder
 
+#: A line of the metrics, less its iteration.
+RECORD = {"loss": 1.5, "norm": 1.0, "effective_rank": 3.0, "uniformity": -1.0, "seconds": 0.5}
 SMALL = {"dim": 8, "negatives": 16, "temperature": 0.5}
 
 
@@ -201,6 +204,59 @@ def test_what_is_no_run_folder(tmp_path):
         SIGNNAP.load(tmp_path)
 
 
+# -- reading what is out of reach -------------------------------------------------------------------------------------
+
+
+def closed(monkeypatch, file):
+    """Let nobody look at a file or open it: permissions would not keep root out."""
+    refuse = PermissionError(errno.EACCES, "Permission denied")
+
+    def guarded(real):
+        def act(path, *arguments, **options):
+            if str(path) == str(file):
+                raise refuse
+            return real(path, *arguments, **options)
+
+        return act
+
+    monkeypatch.setattr(Path, "stat", guarded(Path.stat))
+    for opener in ("builtins.open", "io.open"):
+        monkeypatch.setattr(opener, guarded(open))
+
+
+@pytest.mark.parametrize("name", ["config", "model", "state", "metrics", "facts"])
+def test_files_that_are_closed_to_us(name, trained, small_graph, monkeypatch):
+    _, folder = trained
+    file = getattr(folder, name)
+    closed(monkeypatch, file)
+    sentence = f"^cannot read {file}: Permission denied$"
+    if name in ("config", "model", "facts"):
+        with pytest.raises(SignnapError, match=sentence):
+            SIGNNAP.load(folder.path)
+    if name != "model":
+        with pytest.raises(SignnapError, match=sentence):
+            SIGNNAP(**SMALL, iterations=9).fit(small_graph, out=folder.path, resume=True)
+
+
+@pytest.mark.parametrize("name", ["model", "state"])
+def test_a_file_that_cannot_be_opened_is_not_called_damaged(name, trained, monkeypatch):
+    model, folder = trained
+    file = getattr(folder, name)
+    file.unlink()
+    file.mkdir()  # which root cannot read either
+    with pytest.raises(SignnapError, match=f"^cannot read {file}: Is a directory$"):
+        folder.load_state() if name == "state" else folder.load_into(model.encoder_)
+
+
+def test_a_name_that_is_too_long(small_graph, tmp_path):
+    out = tmp_path / ("x" * 300)
+    for options in ({}, {"resume": True}):
+        with pytest.raises(SignnapError, match=r"^cannot (read|write) .*x/\w+\.\w+: File name too long"):
+            SIGNNAP(**SMALL, iterations=1).fit(small_graph, out=out, **options)
+    with pytest.raises(SignnapError, match=r"File name too long|no such folder"):
+        SIGNNAP.load(out)
+
+
 # -- metrics ---------------------------------------------------------------------------------------------------------
 
 
@@ -208,10 +264,31 @@ def test_metrics_are_cut_back_to_the_checkpoint(folder):
     assert list(folder.read_metrics()) == []
     folder.path.mkdir()
     for iteration in (1, 20, 40, 60):
-        folder.append_metrics({"iteration": iteration, "loss": 1 / iteration})
+        folder.append_metrics(RECORD | {"iteration": iteration})
     with open(folder.metrics, "a") as log:
         log.write('{"iteration": 80, "lo')
     assert [record["iteration"] for record in folder.read_metrics()] == [1, 20, 40, 60]
     folder.cut_metrics(45)
     lines = folder.metrics.read_text().splitlines()
-    assert [json.loads(line) for line in lines] == [{"iteration": i, "loss": 1 / i} for i in (1, 20, 40)]
+    assert [json.loads(line) for line in lines] == [RECORD | {"iteration": i} for i in (1, 20, 40)]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"\xff\xfe", " is not a text file in UTF-8: "),
+        (b"{}\n", ", line 1 is no record of a run: expected a number 'iteration' in it"),
+        (b"[1, 2]\n", ", line 1 is no record of a run: expected a number 'iteration' in it"),
+        (b'{"iteration": "one"}\n', ", line 1 is no record of a run: expected a number 'iteration' in it"),
+        (b'{"iteration": 1, "seconds": 1}\n', ", line 1 is no record of a run: expected a number 'loss' in it"),
+        (b"half a li\n{}\n", ", line 1 is not JSON: "),
+    ],
+)
+def test_foreign_metrics(content, sentence, trained, small_graph):
+    _, folder = trained
+    folder.metrics.write_bytes(content)
+    before = contents(folder)
+    with pytest.raises(SignnapError) as caught:
+        SIGNNAP(**SMALL, iterations=9).fit(small_graph, out=folder.path, resume=True)
+    assert str(caught.value).startswith(f"{folder.metrics}{sentence}") and "\n" not in str(caught.value)
+    assert contents(folder) == before

@@ -123,6 +123,14 @@ def test_a_run_that_collapses_says_so(kind, small_graph, twins):
     assert str(caught.value).endswith("; --keep-going trains on regardless")
 
 
+def test_a_collapse_says_what_can_become_of_its_folder(small_graph, tmp_path):
+    wild = SIGNNAP(**SMALL, lr=1e20, iterations=20)
+    with pytest.raises(Collapsed) as caught:
+        wild.fit(small_graph, out=tmp_path)
+    assert str(caught.value).endswith("; --resume --keep-going trains on regardless, other settings need another --out")
+    assert wild.fit(small_graph, out=tmp_path, resume=True, stop_on_collapse=False).outcome_.iteration == 20
+
+
 @pytest.mark.parametrize("kind", ["loss", "constant"])
 def test_a_collapse_can_be_ignored(kind, small_graph, twins):
     graph, settings = PROVOKED[kind][0](small_graph, twins)

@@ -37,8 +37,7 @@ class ARWMF(Fixed):
     def build_encoder(self, settings: ArwmfSettings, sizes: Sizes) -> Encoder:
         return Table(sizes.nodes, settings.dim).requires_grad_(False)
 
-    def adjust(self, encoder: Any, view: View) -> None:
-        settings = self.settings_
+    def adjust(self, encoder: Any, view: View, settings: ArwmfSettings) -> None:
         walks = AttributedWalks.over(view.pattern, view.x, settings.window)
         found = embed(walks, settings.dim, settings.passes, generator(settings.seed, "arwmf"))
         encoder.weight.zero_()[:, : found.shape[1]] = found  # fewer nodes than that have fewer directions

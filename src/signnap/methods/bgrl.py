@@ -91,6 +91,7 @@ class BGRL(TwoViewMethod[BgrlSettings]):
     """Predicts what a slowly following encoder says of the other view (spec §4.9)."""
 
     name = "bgrl"
+    extendable = False  # the target slows down towards the last iteration
 
     def build_encoder(self, settings: BgrlSettings, sizes: Sizes) -> Encoder:
         widths = [settings.hidden, settings.dim]

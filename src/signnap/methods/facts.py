@@ -94,21 +94,20 @@ def peak_memory_mb(device: torch.device) -> float:
     return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
-def check_resumable(folder: RunFolder, settings: Basics, facts: dict[str, Any], resume: bool) -> None:
-    """Make sure that a folder is free for a new run, or holds the very run that is to be continued."""
+def check_resumable(
+    folder: RunFolder, settings: Basics, facts: dict[str, Any], resume: bool, *, extendable: bool
+) -> None:
+    """Make sure that a folder is free for a new run, or holds the very run that is to be continued.
+
+    An ``extendable`` method may continue with another number of iterations, unless its learning rate depends on that.
+    """
     if not folder.exists():
         if resume:
             raise SignnapError(f"{folder.path} holds no run to resume: it has no {folder.config.name}")
         return
     if not resume:
         raise SignnapError(f"{folder.path} already holds a run: give --resume to continue it, or another --out")
-    before = read_toml(folder.config)
-    for name, value in asdict(settings).items():
-        free = name == "iterations" and settings.schedule == "constant"
-        if not free and before.get(name) != value:
-            raise SignnapError(
-                f"{folder.path} was trained with {name} = {before.get(name)!r}, not {value!r}: cannot resume"
-            )
+    _expect_same_settings(folder, settings, extendable)
     known = folder.read_facts()
     if known["fingerprint"] != facts["fingerprint"]:
         raise SignnapError(f"{folder.path} was trained on another graph than {facts['graph']}: cannot resume")
@@ -117,5 +116,20 @@ def check_resumable(folder: RunFolder, settings: Basics, facts: dict[str, Any], 
         raise SignnapError(
             f"{folder.path} was trained with another perturbation ({parts[0]}, not {parts[1]}): cannot resume"
         )
-    if known["finished"] and not folder.state.exists():
+    if known["finished"] and not folder.can_continue():
         raise SignnapError(f"{folder.path} holds a model without its training state: cannot resume")
+
+
+def _expect_same_settings(folder: RunFolder, settings: Basics, extendable: bool) -> None:
+    before, why = read_toml(folder.config), ""
+    for name, value in asdict(settings).items():
+        if before.get(name) == value:
+            continue
+        if name == "iterations":
+            if extendable and settings.schedule == "constant":
+                continue
+            what = f"the schedule {settings.schedule}" if extendable else settings.method
+            why = f", since {what} depends on how many there will be"
+        raise SignnapError(
+            f"{folder.path} was trained with {name} = {before.get(name)!r}, not {value!r}: cannot resume{why}"
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from ..train.checkpoint import RunFolder
 from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
-from ..train.session import Schedule, Trainee, train
+from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
 from .facts import check_resumable, choose_device, own_perturbation, run_facts
 
 if TYPE_CHECKING:
@@ -61,20 +62,15 @@ def fit_together(
         raise SignnapError("a profile is written to the folder of its run: give out as well")
     for plan in plans:
         if plan.folder is not None:
-            check_resumable(plan.folder, plan.settings, plan.facts, resume)
+            check_resumable(plan.folder, plan.settings, plan.facts, resume, extendable=plan.model.extendable)
     trainees = [_trainee(plan, resume) for plan in plans]
     left = iterations - min(trainee.run.iteration for trainee in trainees)
     profiler = Profiler(first.trace, left) if profile and first is not None else None
-    for plan, trainee in zip(plans, trainees, strict=True):
-        model = plan.model
-        model.settings_, model.encoder_, model.facts_ = plan.settings, trainee.run.encoder, plan.facts
-        if plan.folder is not None:
-            plan.folder.begin(to_toml(plan.settings), plan.facts)
     schedule = Schedule(iterations, save_every=save_every)
-    outcomes = train(trainees, schedule, report=report, stop_on_collapse=stop_on_collapse, profiler=profiler)
-    for plan, outcome in zip(plans, outcomes, strict=True):
-        plan.model.outcome_ = outcome
-        plan.model.facts_ = plan.facts | run_facts(plan.graph, outcome)
+    with _begun(plans, trainees, resume):
+        outcomes = train(trainees, schedule, report=report, stop_on_collapse=stop_on_collapse, profiler=profiler)
+    for plan, trainee, outcome in zip(plans, trainees, outcomes, strict=True):
+        _take_over(plan, trainee, outcome)
         if plan.folder is not None:
             plan.folder.write_facts(plan.model.facts_)
 
@@ -110,3 +106,40 @@ def _trainee(plan: _Plan, resume: bool) -> Trainee:
     lonely = plan.graph.num_nodes == 1  # one node always equals itself
     names = [field.name for field in fields(plan.settings)]
     return Trainee(run, None if lonely else Health(chance, settings=names), plan.folder)
+
+
+@contextmanager
+def _begun(plans: Sequence[_Plan], trainees: Sequence[Trainee], resume: bool) -> Iterator[None]:
+    """Make the folders those of runs while these are trained.
+
+    Whoever interrupts training keeps what it has learned so far; a model whose training fails stays what it was. New
+    runs that fail before an iteration is over leave nothing behind: there would be nothing to resume, and their folders
+    would be refused to other settings.
+    """
+    begun: list[RunFolder] = []
+    try:
+        for plan in plans:
+            if plan.folder is not None:
+                plan.folder.begin(to_toml(plan.settings), plan.facts)
+                begun.append(plan.folder)
+        yield
+    except (Interrupted, KeyboardInterrupt):
+        for plan, trainee in zip(plans, trainees, strict=True):
+            if trainee.run.iteration:
+                _take_over(plan, trainee)
+        raise
+    except Exception:
+        if not resume and not any(trainee.run.iteration for trainee in trainees):
+            for folder in begun:
+                folder.withdraw()
+        raise
+
+
+def _take_over(plan: _Plan, trainee: Trainee, outcome: Outcome | None = None) -> None:
+    """Make the model what its run has learned; without an outcome, as far as it got."""
+    model = plan.model
+    model.settings_, model.encoder_ = plan.settings, trainee.run.encoder
+    model.facts_ = plan.facts if outcome is None else plan.facts | run_facts(plan.graph, outcome)
+    vars(model).pop("outcome_", None)  # that of an earlier fit
+    if outcome is not None:
+        model.outcome_ = outcome

@@ -47,6 +47,8 @@ class Method:
     inductive: ClassVar[bool] = True
     equivariant: ClassVar[bool] = True
     memory: ClassVar[str] = "linear"
+    #: whether a run may be resumed for more iterations; not where one depends on how many there will be
+    extendable: ClassVar[bool] = True
 
     encoder_: Encoder
     settings_: Any
@@ -132,9 +134,10 @@ class Method:
         seen = graph if split == "none" else make_split(graph, split).training_graph(graph)
         return seen.without_labels()
 
-    def fit(self: M, graph: Any, *, out: str | Path | None = None, **options: Any) -> M:
+    def fit(self: M, graph: Any, y: None = None, *, out: str | Path | None = None, **options: Any) -> M:
         """Learn from the graph's structure and features; labels are removed before anything else happens.
 
+        ``y`` is ignored: scikit-learn's pipelines pass it.
         With ``out`` the run is kept in that folder and survives being killed; ``resume=True`` continues it, and
         ``profile=True`` finds out where its time goes (``outcome_.profile``). Further options: ``device`` (auto, cpu
         or cuda), ``report`` (called after every iteration), ``stop_on_collapse`` and ``save_every`` (seconds between
@@ -188,14 +191,15 @@ class Method:
     @torch.no_grad()
     def embed_view(self, view: View) -> Tensor:
         """Embed a view, clean or perturbed, without dropout."""
+        self._expect_fitted()
         return self.encoder_.eval()(view)
 
     def transform(self, graph: Any) -> np.ndarray:
         """Embed every node of a graph with the same features: (N, dim) float32, rows in the graph's order."""
         return self.embed_view(self.view(graph)).float().cpu().numpy()
 
-    def fit_transform(self, graph: Any, **options: Any) -> np.ndarray:
-        """Fit, then embed the same graph."""
+    def fit_transform(self, graph: Any, y: None = None, **options: Any) -> np.ndarray:
+        """Fit, then embed the same graph; ``y`` is ignored."""
         graph = load_graph(graph)
         return self.fit(graph, **options).transform(graph)
 
@@ -217,8 +221,17 @@ class Method:
         folder.load_into(model.encoder_)
         return model
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "encoder_")
+
+    def __sklearn_tags__(self) -> Any:
+        """What a pipeline asks of its steps; whoever calls this has loaded scikit-learn already."""
+        from sklearn.utils import Tags, TargetTags, TransformerTags
+
+        return Tags(None, TargetTags(required=False), TransformerTags(), no_validation=True)
+
     def _expect_fitted(self) -> None:
-        if not hasattr(self, "encoder_"):
+        if not self.__sklearn_is_fitted__():
             raise SignnapError(f"this {type(self).__name__} is not fitted yet: call fit first")
 
 

@@ -52,7 +52,7 @@ def load_method(path: str | Path) -> Method:
     folder = RunFolder(path)
     folder.expect()
     name = read_toml(folder.config).get("method")
-    if name not in _HOMES:
+    if name not in list(_HOMES):  # a list compares with anything that a file may say
         raise SignnapError(f"{folder.config} names the method {name!r}: expected one of {', '.join(_HOMES)}")
     return method_class(name).load(path)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from ..config import build, read_toml
-from ..errors import unknown_name
+from ..errors import SignnapError, unknown_name
 from .baselines import (
     ArwmfSettings,
     BarlowSettings,
@@ -102,14 +102,26 @@ def resolve(
     if preset not in preset_names():
         raise unknown_name("preset", preset, preset_names())
     method = changes.get("method", "signnap")
-    if method not in METHODS:
-        raise unknown_name("method", str(method), METHODS)
+    if method not in list(METHODS):  # a list compares with anything that a file may say
+        raise unknown_name("method", method, METHODS)
+    _expect_settings_of(method, changes, origin)
     layers = _layers(read_toml(str(_presets() / f"{preset}.toml")), method, changes.get("backbone", "gcn"), dataset)
     settings = build(METHODS[method], {key: v for layer in (*layers, changes) for key, v in layer.items()}, origin)
     for kind, known in {"backbone": BACKBONES, "objective": OBJECTIVES, "precision": PRECISIONS}.items():
         if getattr(settings, kind, "custom") not in (*known, "custom"):
             raise unknown_name(kind, getattr(settings, kind), known)
     return settings
+
+
+def _expect_settings_of(method: str, names: Iterable[str], origin: str) -> None:
+    """Refuse settings that only other methods have: those are not misspelt, as others may be."""
+    known = {name: [field.name for field in fields(kind)] for name, kind in METHODS.items()}
+    for name in names:
+        if name not in known[method] and any(name in others for others in known.values()):
+            raise SignnapError(
+                f"{origin}: unknown setting {name!r}: {method} has no such setting. "
+                f"Known: {', '.join(sorted(known[method]))}"
+            )
 
 
 def _layers(sections: dict[str, Any], method: str, backbone: Any, dataset: str | None) -> list[dict[str, Any]]:

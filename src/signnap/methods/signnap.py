@@ -82,8 +82,8 @@ class SIGNNAP(Method):
     @classmethod
     def load(cls, path: str | Path, backbone: nn.Module | None = None, **parts: Any) -> SIGNNAP:
         """Read a run folder or a saved model; a model with an encoder of your own needs that module again."""
-        config = RunFolder(path).config
-        if config.exists() and read_toml(config).get("backbone") == "custom" and backbone is None:
+        folder = RunFolder(path)
+        if folder.exists() and read_toml(folder.config).get("backbone") == "custom" and backbone is None:
             raise SignnapError(f"{path} was trained with an encoder of your own: pass the module as backbone")
         return super().load(path, backbone=backbone, **parts)
 

@@ -49,7 +49,7 @@ class Fixed(Method):
         seen = [model.may_see(graph, s.split).to(target) for model, s in zip(models, chosen, strict=True)]
         for settings, part, out in zip(chosen, seen, outs, strict=True):
             if out is not None:
-                check_resumable(RunFolder(out), settings, run_facts(part), resume)
+                check_resumable(RunFolder(out), settings, run_facts(part), resume, extendable=True)
         for model, settings, part, out in zip(models, chosen, seen, outs, strict=True):
             model._compute(settings, part)
             if out is not None:
@@ -57,13 +57,13 @@ class Fixed(Method):
 
     def _compute(self, settings: Any, graph: Graph) -> None:
         begun = time.perf_counter()
-        self.settings_ = settings
-        self.encoder_ = self._drawn(settings, graph).to(graph.pattern.device)
-        self.adjust(self.encoder_, clean_view(graph, settings))
+        encoder = self._drawn(settings, graph).to(graph.pattern.device)
+        self.adjust(encoder, clean_view(graph, settings), settings)
+        self.settings_, self.encoder_ = settings, encoder
         self.outcome_ = Outcome(0, time.perf_counter() - begun, {})
         self.facts_ = run_facts(graph, self.outcome_)
 
-    def adjust(self, encoder: Encoder, view: View) -> None:
+    def adjust(self, encoder: Encoder, view: View, settings: Any) -> None:
         """Fit the encoder to the features, if there is anything to fit."""
 
 
@@ -118,11 +118,11 @@ class FeatureSVD(Fixed):
     def build_encoder(self, settings: SvdSettings, sizes: Sizes) -> Encoder:
         return _Projected(sizes.features, settings.dim)
 
-    def adjust(self, encoder: Any, view: View) -> None:
+    def adjust(self, encoder: Any, view: View, settings: SvdSettings) -> None:
         from sklearn.utils.extmath import randomized_svd
 
         matrix = view.x.to_scipy() if isinstance(view.x, SparseFeatures) else as_dense(view.x).cpu().numpy()
-        seed = derive_seed(self.settings_.seed, "svd") % 2**32
+        seed = derive_seed(settings.seed, "svd") % 2**32
         found = torch.from_numpy(randomized_svd(matrix, encoder.basis.shape[1], random_state=seed)[2].T.copy())
         encoder.basis[:, : found.shape[1]] = found  # fewer nodes than that have fewer directions
 

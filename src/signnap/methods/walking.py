@@ -34,6 +34,7 @@ class DeepWalk(Method):
     name = "deepwalk"
     reads_features = False
     inductive = False
+    extendable = False  # the walks are spread over all iterations
 
     def build_encoder(self, settings: DeepWalkSettings, sizes: Sizes) -> Encoder:
         return Table(sizes.nodes, settings.dim)

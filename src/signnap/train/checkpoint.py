@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from torch import Tensor, nn
 from ..errors import SignnapError
 from ..storage import cannot_write, remove_leftovers, replacing, write_text
 from .loop import Run
+
+#: What every record of the metrics has: where it was taken, and what a collapse is recognised by.
+_LOGGED = ("iteration", "seconds", "loss", "norm", "effective_rank", "uniformity")
 
 
 class RunFolder:
@@ -30,14 +34,18 @@ class RunFolder:
         self.facts, self.trace = self.path / "run.json", self.path / "trace.json"
 
     def exists(self) -> bool:
-        return self.config.exists()
+        return _is_there(self.config)
+
+    def can_continue(self) -> bool:
+        """Whether there is a training state, without which a run begins anew."""
+        return _is_there(self.state)
 
     def expect(self) -> None:
         """Raise unless this is the folder of a run that has something to load."""
-        if not self.path.is_dir():
-            raise SignnapError(f"{self.path} is not a run folder: no such folder")
         for file in (self.config, self.model):
-            if not file.exists():
+            if not _is_there(file):
+                if not self.path.is_dir():
+                    raise SignnapError(f"{self.path} is not a run folder: no such folder")
                 raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}")
 
     def save_state(self, state: dict[str, Any], weights: dict[str, Tensor]) -> None:
@@ -56,6 +64,7 @@ class RunFolder:
 
     def load_state(self) -> dict[str, Any]:
         """Read ``state.pt`` as data: nothing in it can run."""
+        _expect_readable(self.state)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about odd files: one sentence is enough
@@ -70,7 +79,7 @@ class RunFolder:
 
     def restore(self, run: Run, until: int) -> None:
         """Bring a run to its last checkpoint, if there is one, and forget the metrics past it."""
-        if self.state.exists():
+        if self.can_continue():
             state = self.load_state()
             try:
                 run.restore(state)
@@ -91,14 +100,28 @@ class RunFolder:
         write_text(self.config, config)
 
     def save_model(self, config: str, facts: dict[str, Any], weights: dict[str, Tensor]) -> None:
-        """Write what ``load`` needs and no training state: a model to hand on."""
+        """Write what ``load`` needs and no training state: a model to hand on.
+
+        What a run that was here needs to be resumed goes once the weights have found room, and before the settings and
+        facts are another's: whenever this is killed, a resumed run is the old one or none.
+        """
         self._save_weights(weights)
+        if self.exists():
+            for file in (self.state, self.metrics, self.trace):
+                _remove(file)
         self.begin(config, facts)
+
+    def withdraw(self) -> None:
+        """Undo ``begin``: a run that has done nothing should not keep its folder from the next one."""
+        for file in (self.config, self.facts):
+            with suppress(SignnapError):  # why the run failed matters more
+                _remove(file)
 
     def load_into(self, module: nn.Module) -> None:
         """Read the weights into a module of the same shape."""
         from safetensors.torch import load_file
 
+        _expect_readable(self.model)
         try:
             weights = load_file(self.model)
         except Exception as error:
@@ -117,13 +140,22 @@ class RunFolder:
 
     def read_metrics(self) -> Iterator[dict[str, Any]]:
         """Every whole record; a last line cut short by a kill is not one."""
-        if not self.metrics.exists():
+        if not _is_there(self.metrics):
             return
-        for line in self.metrics.read_text(encoding="utf-8").splitlines():
+        lines = _read_text(self.metrics).splitlines()
+        for number, line in enumerate(lines, start=1):
             try:
-                yield json.loads(line)
-            except json.JSONDecodeError:
-                return
+                record = json.loads(line)
+            except json.JSONDecodeError as error:
+                if number == len(lines):
+                    return
+                raise SignnapError(f"{self.metrics}, line {number} is not JSON: {_brief(error)}") from error
+            for name in _LOGGED:
+                if not isinstance(record, dict) or not isinstance(record.get(name), (int, float)):
+                    raise SignnapError(
+                        f"{self.metrics}, line {number} is no record of a run: expected a number {name!r} in it"
+                    )
+            yield record
 
     def cut_metrics(self, iteration: int) -> None:
         """Forget records past a checkpoint: the resumed run will write them again."""
@@ -135,9 +167,7 @@ class RunFolder:
 
     def read_facts(self) -> dict[str, Any]:
         try:
-            facts = json.loads(self.facts.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise SignnapError(f"cannot read {self.facts}: {error.strerror or error}") from error
+            facts = json.loads(_read_text(self.facts))
         except ValueError as error:
             raise SignnapError(f"{self.facts} is not JSON: {_brief(error)}") from error
         numbers = dict.fromkeys(("num_nodes", "num_features", "num_classes"), int)
@@ -145,6 +175,42 @@ class RunFolder:
             if not isinstance(facts, dict) or not isinstance(facts.get(name), kind):
                 raise SignnapError(f"{self.facts} does not describe a run: expected {name!r} in it")
         return facts
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a file exists; its path may be too long, or lead through a folder that is closed to us."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise _cannot_read(path, error) from error
+
+
+def _expect_readable(path: Path) -> None:
+    """Say that a file cannot be opened before the library that reads it calls it damaged."""
+    try:
+        open(path, "rb").close()
+    except OSError as error:
+        raise _cannot_read(path, error) from error
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise _cannot_read(path, error) from error
+    except UnicodeDecodeError as error:
+        raise SignnapError(f"{path} is not a text file in UTF-8: {_brief(error)}") from error
+
+
+def _cannot_read(path: Path, error: OSError) -> SignnapError:
+    return SignnapError(f"cannot read {path}: {error.strerror or error}")
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise SignnapError(f"cannot remove {path}: {error.strerror or error}") from error
 
 
 def _as_oserror(write: Any, content: Any, where: Any) -> None:

@@ -140,9 +140,17 @@ def train(
                 where = f"iteration {iteration} of {schedule.iterations}; everything is saved in {', '.join(folders)}"
                 raise Interrupted(f"stopped at {where}: continue with --resume")
     if collapses and stop_on_collapse:
-        raise Collapsed(f"training collapsed: {collapses[0]}; --keep-going trains on regardless")
+        raise _collapse(collapses[0], kept=bool(folders))
     seconds, profile = time.perf_counter() - begun, None if profiler is None else profiler.profile
     return [Outcome(t.run.iteration, t.before + seconds, t.numbers, profile, t.history, t.wrong) for t in trainees]
+
+
+def _collapse(why: str, kept: bool) -> Collapsed:
+    """The error for a collapse; a run that is kept holds its folder, which says what happened."""
+    ways_out = "--keep-going trains on regardless"
+    if kept:
+        ways_out = f"--resume {ways_out}, other settings need another --out"
+    return Collapsed(f"training collapsed: {why}; {ways_out}")
 
 
 def _due(iteration: int, schedule: Schedule) -> bool:
