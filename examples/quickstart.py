@@ -13,8 +13,7 @@ untrained = model.untrained(graph)
 split = make_split(graph, "per-class:20:30")
 
 for name, candidate in {"untrained": untrained, "trained": model}.items():
-    z = torch.from_numpy(candidate.transform(graph))
-    accuracy = score([z], graph.y, split.train, split.val, split.test).accuracy
+    accuracy = score([candidate.transform(graph)], graph.y, split.train, split.val, split.test).accuracy
 
     view, drop, source = candidate.view(graph), DropEdge(0.3), torch.Generator().manual_seed(0)
     still = stability(lambda c=candidate, v=view, d=drop, s=source: c.embed_view(d(v, s)), copies=3)

@@ -15,9 +15,21 @@ from .graph import SparseFeatures
 
 #: What a judge looks at: one row per node.
 Embeddings = Union[Tensor, SparseFeatures]
+#: What it may be given instead of a tensor: what ``transform`` returns, for one.
+Array = Union[Tensor, np.ndarray]
 
 _CHUNK_ELEMENTS = 1 << 20  # of dense rows at a time
 _CHUNK_ROWS = 1 << 16  # of sparse ones
+
+
+def as_tensor(array: Array) -> Tensor:
+    """An array of numpy's as a tensor, which shares its memory where torch would take that without a warning."""
+    return array if isinstance(array, Tensor) else torch.from_numpy(np.require(array, requirements=["C", "W"]))
+
+
+def as_embeddings(z: Embeddings | np.ndarray) -> Embeddings:
+    """The entrance of every judge: embeddings as whoever made them has them."""
+    return z if isinstance(z, SparseFeatures) else as_tensor(z)
 
 
 def take_rows(z: Embeddings, nodes: Tensor) -> Embeddings:

@@ -128,3 +128,8 @@ def test_bad_input():
     z2[3, 0] = torch.nan
     with pytest.raises(SignnapError, match="node 3 in the second copy"):
         identifiability(z1, z2, source())
+
+
+def test_arrays_of_numpy_are_judged_as_tensors_are():
+    z1, z2 = pair()
+    assert identifiability(z1.numpy(), z2.numpy(), source()) == identifiability(z1, z2, source())

@@ -132,3 +132,8 @@ def test_bad_input(small_graph):
     z[11, 0] = torch.inf
     with pytest.raises(SignnapError, match="node 11 holds NaN or infinity"):
         smoothness(z, small_graph.pattern, source())
+
+
+def test_arrays_of_numpy_are_judged_as_tensors_are():
+    z = gaussian(6, 3)
+    assert smoothness(z.numpy(), complete(6), source()) == smoothness(z, complete(6), source())

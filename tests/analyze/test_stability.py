@@ -153,3 +153,8 @@ def test_bad_input():
     b[4, 1] = torch.nan
     with pytest.raises(SignnapError, match="node 4 in perturbed copy 1 holds NaN"):
         judge([a, b])
+
+
+def test_arrays_of_numpy_are_judged_as_tensors_are():
+    copies, nodes = noisy_copies(), torch.tensor([3, 1, 4])
+    assert judge([z.numpy() for z in copies], nodes=nodes.numpy()) == judge(copies, nodes=nodes)

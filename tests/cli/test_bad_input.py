@@ -54,6 +54,7 @@ CASES = {
         ("train", "edges.csv", "--out", "new", "--id-column", "id"),
         r"id_column='id' names a column of a node table, but no node table was given",
     ),
+    "one endpoint": (None, (*TRAIN, "--endpoints", "source,"), r"--endpoints is 'source,': expected two column names"),
     "an unknown node": (
         add("edges.csv", "node 01,nobody"),
         TRAIN,

@@ -98,7 +98,18 @@ CASES = {
         ("evaluate", "z.txt", *EVALUATE[2:]),
         r"z\.txt ends in '\.txt': expected embeddings in",
     ),
-    "missing embeddings": (None, ("evaluate", "z.npy", *EVALUATE[2:]), r"there is no file z\.npy"),
+    "missing embeddings": (None, ("evaluate", "z.npy", *EVALUATE[2:]), r"there is no run folder or file z\.npy$"),
+    "a run misspelt": (None, ("evaluate", "runn", *EVALUATE[2:]), r"there is no run folder or file runn$"),
+    "a run twice": (
+        None,
+        ("evaluate", "run", "run", *EVALUATE[2:]),
+        r"2 of the runs are of encoder seed 0: expected each seed once",
+    ),
+    "drop for a probe without steps": (
+        None,
+        (*EVALUATE, "--probe", "logistic", "--dropped-probe"),
+        r"the probe logistic takes no steps to drop edges between: expected a linear one",
+    ),
     "too few embeddings": (
         lambda: np.save("z.npy", np.ones((3, 2))),
         ("evaluate", "z.npy", *EVALUATE[2:]),

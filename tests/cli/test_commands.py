@@ -1,15 +1,13 @@
-"""Every command: what it prints and where, the keys others rely on, exit codes, and the way from files to numbers."""
+"""Every command: what it prints and where, the keys others rely on, and the way from files to numbers."""
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from signnap import SIGNNAP, __version__, load_graph, read_embeddings
+from signnap import SIGNNAP, load_graph, read_embeddings
 from signnap.config import read_toml
 from signnap.data import DATASETS
 
@@ -44,6 +42,11 @@ def test_train_in_words(files, command):
     assert result.code == 0
     assert "Run run" in result.out and "mutual_information_bound" in result.out
     assert notes_only(result.err)
+
+
+@pytest.mark.parametrize("name", ["run[v2]", "run[/v2]", "run:smile:"])
+def test_a_folder_is_shown_by_its_name(name, files, command):
+    assert f"Run {name}" in command("train", *GRAPH, "--out", name, *SMALL).out
 
 
 def test_train_several_seeds(files, command):
@@ -181,53 +184,6 @@ def test_a_label_column_of_another_name_is_no_feature(files, command):
     assert command("analyze", "run", *named, "--json").code == 0
 
 
-# -- evaluate and analyze --------------------------------------------------------------------------------------------
-
-
-def test_evaluate_a_run_and_its_files(trained, command):
-    run = command("evaluate", "run", *GRAPH, *QUICK, "--json").json
-    assert {"accuracy", "protocol", "encoder_seeds", "probe_seeds", "baselines"} <= set(run)
-    assert set(run["accuracy"]) >= {"mean", "std"}
-    assert run["protocol"] == "paper: 1 encoder seed × 1 probe seed"
-    assert set(run["baselines"]) == {"raw features", "untrained encoder"}
-    assert all(set(b["accuracy"]) >= {"mean", "std"} for b in run["baselines"].values())
-    for suffix in ("npy", "csv", "parquet"):
-        assert command("embed", "run", *GRAPH, "--out", f"z.{suffix}").code == 0
-        file = command("evaluate", f"z.{suffix}", *GRAPH, *QUICK, "--json").json
-        assert file["accuracy"] == run["accuracy"]
-    header, *rows = Path("z.csv").read_text().splitlines()
-    Path("shuffled.csv").write_text("\n".join([header, *sorted(rows)]))
-    assert command("evaluate", "shuffled.csv", *GRAPH, *QUICK, "--json").json["accuracy"] == run["accuracy"]
-
-
-def test_several_runs_are_judged_by_the_honest_protocol(trained, command):
-    assert command("train", *GRAPH, "--out", "other", *SMALL, "--seed", 1).code == 0
-    found = command("evaluate", "run", "other", *GRAPH, *QUICK, "--json").json
-    assert found["protocol"] == "honest: 2 encoder seeds × 1 probe seed"
-    assert (found["encoder_seeds"], len(found["runs"])) == (2, 2)
-
-
-def test_evaluate_in_words(trained, command):
-    result = command("evaluate", "run", *GRAPH, *QUICK)
-    assert result.code == 0
-    for words in ("Accuracy in %", "run", "raw features", "untrained encoder", "±"):
-        assert words in result.out
-    assert notes_only(result.err)
-
-
-def test_analyze(trained, command):
-    found = command("analyze", "run", *GRAPH, "--copies", 3, "--drop-edge", 0.5, "--json").json
-    assert {"stability", "smoothness", "identifiability"} == set(found)
-    assert all(isinstance(found[name]["mean"], float) for name in found)
-    assert (found["stability"]["copies"], found["stability"]["nodes"]) == (3, 60)
-    again = command("analyze", "run", *GRAPH, "--copies", 3, "--drop-edge", 0.5, "--json").json
-    assert again == found
-    some = command("analyze", "run", *GRAPH, "--copies", 3, "--split", "per-class:5:5", "--seed", 1, "--json").json
-    assert some["stability"]["nodes"] == 30
-    words = command("analyze", "run", *GRAPH, "--copies", 3)
-    assert words.code == 0 and "identifiability" in words.out and "dirichlet" in words.out
-
-
 def test_a_graph_never_seen(trained, command):
     Path("more.csv").write_text("a,b\nb,c\n")
     Path("people.csv").write_text("id,size,age,rank\nc,1,2,3\nb,2,3,4\na,0,0,1\n")
@@ -267,75 +223,6 @@ class demo_score:
 
     class accuracy:
         mean = 50.0
-
-
-def test_usage(command):
-    version = command("--version")
-    assert (version.code, version.out) == (0, f"signnap {__version__}\n")
-    usage = command("--help")
-    assert usage.code == 0
-    for name in ("demo", "datasets", "train", "embed", "evaluate", "analyze", "bench"):
-        assert name in usage.out
-        assert command(name, "--help").code == 0
-    assert "--drop-edge" in command("train", "-h").out
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["trian"],
-        ["train", "synthetic"],
-        ["train", "--out", "run"],
-        ["train", "synthetic", "--out", "run", "--dim", "wide"],
-        ["train", "synthetic", "--out", "run", "--dims", "3"],
-        ["evaluate", "run"],
-        ["evaluate", "run", "synthetic", "--seeds", "0"],
-        ["analyze", "run", "synthetic", "--copies", "1"],
-        ["embed", "run", "synthetic"],
-        ["bench", "sped"],
-    ],
-)
-def test_bad_usage_exits_with_2(arguments, command, tmp_path):
-    result = command(*arguments)
-    assert (result.code, result.out) == (2, "")
-    assert "Usage: " in result.err and "Traceback" not in result.err
-    assert os.listdir(tmp_path) == []
-
-
-def test_not_enough_memory(files, command):
-    result = command("train", *GRAPH, "--out", "run", "--dim", 10**12)
-    assert result.code == 1
-    assert result.err.splitlines()[-1] == "error: there is not enough memory for this graph and these settings"
-    assert not Path("run").exists()
-
-
-def test_a_bug_is_not_hidden(command, monkeypatch):
-    monkeypatch.setattr("signnap.cli.look.emit", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        command("datasets")
-
-
-def run_program(*arguments, **options):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=60, **options)
-
-
-def test_the_module_and_the_script_are_the_same_program(tmp_path):
-    module = run_program(sys.executable, "-m", "signnap", "datasets", "--json", cwd=tmp_path)
-    script = run_program(Path(sys.executable).parent / "signnap", "datasets", "--json", cwd=tmp_path)
-    assert (module.returncode, module.stderr) == (0, "")
-    assert json.loads(module.stdout) == json.loads(script.stdout)
-    failed = run_program(sys.executable, "-m", "signnap", "train", "pubmedd", "--out", "run", cwd=tmp_path)
-    assert (failed.returncode, failed.stdout) == (1, "")
-    assert failed.stderr.startswith("error: unknown dataset 'pubmedd', did you mean 'pubmed'?")
-    assert os.listdir(tmp_path) == []
-
-
-def test_a_reader_that_leaves_early(tmp_path):
-    command = f"{sys.executable} -m signnap datasets --json | true; exit ${{PIPESTATUS[0]}}"
-    result = run_program("bash", "-c", command, cwd=tmp_path)
-    assert result.returncode in (0, 1)
-    assert "Traceback" not in result.stderr and "Exception" not in result.stderr
 
 
 def test_embeddings_are_those_of_the_library(trained, command):

@@ -10,6 +10,7 @@ import pytest
 
 from signnap.cli import reproduce
 from signnap.data import synthetic_graph
+from signnap.errors import SignnapError
 from signnap.evaluate import logistic, summarize
 from signnap.experiments import runner
 from signnap.experiments.cells import Cell
@@ -82,12 +83,42 @@ def test_a_table_piece_by_piece(small, command):
 
 def test_another_folder_and_a_cell_that_fails(small, command, monkeypatch):
     monkeypatch.setitem(FIGURES[1]["settings"], "dimm", 8)
-    found = command("reproduce", "authors", "--results", "a/b", "--methods", "dgi", "--device", "cpu", "--json")
-    (made,) = found.json["targets"]
-    assert (made["missing"], made["page"]) == (1, os.path.join("a/b", "authors.md"))
+    some = ("reproduce", "authors", "--results", "a/b", "--device", "cpu")
+    found = command(*some, "--methods", "raw,dgi", "--json")
+    page = os.path.join("a/b", "authors.md")
+    assert found.json["targets"] == [{"target": "authors", "cells": 2, "missing": 1, "page": page}]
+    why = "1 cell failed, the first is dgi dim=8 hidden=8 iterations=2 dimm=8 on cora: unknown parameter 'dimm'"
+    assert found.err.splitlines()[-2] == f"wrote {page}; 1 of 2 cells are missing"
+    assert found.err.splitlines()[-1].startswith(f"note: {why}")
     assert "unknown parameter 'dimm'" in Path("a/b/rows.jsonl").read_text()
     assert "1 failed" in Path("a/b/authors.md").read_text()
     assert not Path("results").exists()
+
+    again = command(*some, "--methods", "raw,dgi", "--json")  # where nothing succeeds, the command fails
+    assert again.code == 1 and json.loads(again.out) == found.json
+    assert again.err.splitlines()[-1].startswith(f"error: {why}")
+    assert command(*some, "--methods", "raw").code == 0  # nothing was left to do
+
+
+def test_every_cell_fails(small, command, monkeypatch):
+    def load(name):
+        raise SignnapError(f"{name} is nowhere")
+
+    monkeypatch.setattr(runner, "load_graph", load)
+    result = command("reproduce", "authors", "--device", "cpu")
+    assert (result.code, result.out) == (1, "")
+    page = os.path.join("results", "authors.md")
+    assert result.err.splitlines()[-2:] == [
+        f"wrote {page}; 3 of 3 cells are missing",
+        "error: 3 cells failed, the first is raw on cora: cora is nowhere",
+    ]
+
+
+def test_a_cell_twice_is_one(small, command, monkeypatch):
+    monkeypatch.setattr("signnap.experiments.quick.quickened", lambda cell: replace(cell, graph="cora", split=SPLIT))
+    monkeypatch.setattr(authors, "figures", lambda: [figure("raw", "cora"), figure("raw", "pubmed")])
+    result = command("reproduce", "authors", "--quick", "--device", "cpu", "--limit", 0)
+    assert result.err.endswith("; 1 of 1 cells are missing: run the same command again\n")
 
 
 def rows_in(path):
@@ -191,6 +222,7 @@ def test_help(command):
     assert usage.code == 0
     for option in ("results", "methods", "graphs", "seeds", "quick", "jobs", "limit", "device", "json"):
         assert f"--{option}" in usage.out
+    assert "default: (results)" in usage.out and "default: (the target's own)" in usage.out
     assert "reproduce" in command("--help").out
 
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from signnap.errors import SignnapError
-from signnap.evaluate import PROBES, ProbeSettings, linear_probe, probe_settings, score, summarize
+from signnap.evaluate import PROBES, ProbeSettings, linear_probe, probe_settings, score, score_classes, summarize
 from signnap.graph import SparseFeatures
 
 
@@ -58,6 +58,35 @@ def test_score_says_what_it_wants(clouds):
         score([], y, *split)
     with pytest.raises(SignnapError, match="1 resamplers were given for 2 encoder seeds"):
         score([z, z], y, *split, resample=[lambda: z])
+
+
+@pytest.mark.parametrize("probe", ["linear", "logistic"])
+def test_arrays_of_numpy_are_judged_as_tensors_are(probe, clouds):
+    z, *nodes = clouds()
+    expected = score([z], *nodes, probe=probe, seeds=[0])
+    arrays = [part.numpy() for part in nodes]
+    fixed, backwards = z.numpy().copy(), z.numpy()[:, ::-1].copy()[:, ::-1]
+    fixed.flags.writeable = False
+    for given in (z.numpy(), z.numpy().astype(np.float64), fixed, backwards):
+        assert score([given], *arrays, probe=probe, seeds=[0]) == expected
+    with pytest.raises(SignnapError, match="expected a list"):
+        score(z.numpy(), *arrays)
+    with pytest.raises(SignnapError, match=r"the training part holds torch\.bool values"):
+        score([z.numpy()], arrays[0], arrays[0] > 0, *arrays[2:])
+
+
+def test_fresh_embeddings_and_classes_may_be_numpy_s(clouds):
+    z, *nodes = clouds()
+    arrays = [part.numpy() for part in nodes]
+    found = [score([z], *nodes, seeds=[0], resample=[draw]) for draw in (lambda: z, lambda: z.numpy())]
+    assert found[0] == found[1] == score([z.numpy()], *arrays, seeds=[0], resample=[lambda: z.numpy()])
+    assert score_classes([z.numpy()], arrays[0], *arrays[2:]) == score_classes([z], nodes[0], *nodes[2:])
+
+
+def test_a_probe_without_steps_cannot_drop_edges_between_them(clouds):
+    z, *nodes = clouds()
+    with pytest.raises(SignnapError, match="the probe logistic takes no steps to drop edges between: expected"):
+        score([z], *nodes, probe="logistic", resample=[lambda: z])
 
 
 def test_summary():

@@ -1,6 +1,7 @@
 """The demo is the front door: it must keep its promises."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from signnap import SIGNNAP, SignnapError, read_embeddings
 from signnap.experiments import demo
 from signnap.train.checkpoint import RunFolder
+from signnap.train.session import Interrupted
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +42,51 @@ def test_files_are_where_it_says(story):
     assert json.loads((out / "demo.json").read_text())["rows"] == result["rows"]
 
 
-def test_it_can_be_told_again(story, monkeypatch):
+@pytest.fixture
+def hasty(monkeypatch):
+    """A demo of two iterations that asks no judge."""
     monkeypatch.setattr(demo, "ITERATIONS", 2)
-    again = demo.run_demo(story[0])
-    assert len(again["rows"]) == 3
+    monkeypatch.setattr(demo, "_model_row", lambda *_: {})
+    monkeypatch.setattr(demo, "_row", lambda *_: {})
 
 
-def test_it_removes_no_run_but_its_own(tmp_path, small_graph):
-    SIGNNAP(dim=4, negatives=4, iterations=1).fit(small_graph, out=tmp_path / "run")
-    with pytest.raises(SignnapError, match="holds a run on small, not an earlier demo"):
+def test_it_can_be_told_again(tmp_path, hasty):
+    demo.run_demo(tmp_path)
+    first = (tmp_path / "run" / "model.safetensors").read_bytes()
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    demo.run_demo(tmp_path, seed=1)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() != first
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 2  # of one run only
+    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+
+
+def contents(folder):
+    return {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("graph", ["synthetic", "small"])
+def test_it_removes_no_run_but_its_own(graph, tmp_path, small_graph, hasty):
+    SIGNNAP(dim=4, negatives=4, iterations=1).fit(replace(small_graph, name=graph), out=tmp_path / "run")
+    before = contents(tmp_path)
+    with pytest.raises(SignnapError, match=r"run.config\.toml is there already, and not by an earlier demo: give"):
         demo.run_demo(tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_it_overwrites_no_file_but_its_own(tmp_path, hasty):
+    (tmp_path / "embeddings.csv").write_text("mine")
+    with pytest.raises(SignnapError, match=r"embeddings\.csv is there already, and not by an earlier demo"):
+        demo.run_demo(tmp_path)
+    assert [path.name for path in tmp_path.rglob("*")] == ["embeddings.csv"]
+
+
+def test_it_can_be_stopped_and_told_again(tmp_path, hasty, monkeypatch):
+    def stop(total):
+        raise Interrupted("continue with --resume")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(demo, "progress", stop)
+        with pytest.raises(Interrupted, match="the demo was stopped while it trained: run it again"):
+            demo.run_demo(tmp_path)
+    demo.run_demo(tmp_path)
     RunFolder(tmp_path / "run").expect()

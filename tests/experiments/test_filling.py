@@ -161,7 +161,7 @@ def at_work(monkeypatch):
         return judge(*arguments)
 
     monkeypatch.setattr(runner, "_judged_elsewhere", wait)
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, context: ThreadPoolExecutor(jobs))
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, *_, **__: ThreadPoolExecutor(jobs))
     yield begun, go_on
     go_on.set()
 

@@ -167,6 +167,24 @@ def test_what_cannot_be_judged(labelled, models):
         judge([], labelled, split="per-class:8:8")
 
 
+@pytest.mark.parametrize(("name", "value"), [("dim", 4), ("iterations", 3), ("drop_law", "bernoulli")])
+def test_the_spread_is_over_seeds_of_one_model(name, value, labelled, models):
+    rules = {"dim": 8, "negatives": 16, "iterations": 20, "seed": 2} | {name: value}
+    other = SIGNNAP(**rules).fit(labelled)
+    with pytest.raises(SignnapError, match=rf"differ in more than their seed, {name} is .* and {value!r}: judge"):
+        judge([*models, other], labelled, **RULES)
+
+
+def test_one_run_is_not_two(labelled, models):
+    with pytest.raises(SignnapError, match="2 of the runs are of encoder seed 1: expected each seed once"):
+        judge([*models, models[1]], labelled, **RULES)
+    elsewhere = SIGNNAP(dim=8, negatives=16, iterations=20, seed=3).fit(replace(labelled, name="elsewhere"))
+    with pytest.raises(SignnapError, match="graph is 'labelled' and 'elsewhere'"):
+        judge([*models, elsewhere], labelled, **RULES)
+    z = torch.from_numpy(models[0].transform(labelled))
+    assert judge([z, z], labelled, **RULES)["encoder_seeds"] == 2  # of a file nobody knows what it is of
+
+
 def test_embedded_rows_are_the_subjects_own(labelled, models):
     z = torch.ones(90, 4)
     rows = embedded([*models, z], labelled, make_split(labelled, "per-class:8:8"))

@@ -1,8 +1,10 @@
 """From cells to rows: every number is the judge's own, wherever it is judged."""
 
 import os
+import signal
 import time
 from dataclasses import replace
+from multiprocessing import active_children
 
 import pytest
 import torch
@@ -124,6 +126,26 @@ def test_other_processes_judge_alike(results, tmp_path, monkeypatch):
     assert threads == [["1", "1"]] * 3  # for the processes that begin now; two of the cells are one training
     watch()
     assert threads[-1] == ["3", None]
+
+
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_who_fails_is_told(jobs, results):
+    told = []
+    cells = [tiny("raw", probe="nonsense"), tiny("raw", "nowhere"), tiny("raw")]
+    assert fill(cells, results, jobs=jobs, failed=lambda cell, why: told.append((cell, why))) == 2
+    told.sort(key=lambda each: each[1])
+    assert [cell for cell, _ in told] == [cells[1], cells[0]]
+    assert told[0][1] == "there is no graph nowhere" and told[1][1].startswith("unknown probe 'nonsense'")
+
+
+def test_ctrl_c_is_not_for_judges_elsewhere():
+    before = active_children()
+    with pytest.raises(KeyboardInterrupt), runner._pool(1) as pool:
+        assert pool.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
+        pool.submit(time.sleep, 60)
+        begun = time.perf_counter()
+        raise KeyboardInterrupt
+    assert time.perf_counter() - begun < 10 and active_children() == before  # nobody waits for their result
 
 
 def test_seconds_are_those_of_training(results, monkeypatch):

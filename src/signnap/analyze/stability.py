@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import SignnapError
 from ..geometry import ROUNDING, cosines
-from ..rows import Embeddings, first_bad_row, mean_row, project, row_dots, take_rows
+from ..rows import Array, Embeddings, as_embeddings, as_tensor, first_bad_row, mean_row, project, row_dots, take_rows
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Stability:
 
 
 @torch.no_grad()
-def stability(draw: Callable[[], Embeddings], *, copies: int = 10, nodes: Tensor | None = None) -> Stability:
+def stability(
+    draw: Callable[[], Embeddings | np.ndarray], *, copies: int = 10, nodes: Array | None = None
+) -> Stability:
     """Compare ``copies`` embeddings, each of a freshly perturbed graph made by ``draw()``, over ``nodes`` (all).
 
     The copies are held together: copies · N · d numbers, and a bounded buffer besides.
@@ -75,18 +78,18 @@ def stability(draw: Callable[[], Embeddings], *, copies: int = 10, nodes: Tensor
     )
 
 
-def _drawn(draw: Callable[[], Embeddings], copies: int, nodes: Tensor | None) -> list[Embeddings]:
+def _drawn(draw: Callable[[], Embeddings | np.ndarray], copies: int, nodes: Array | None) -> list[Embeddings]:
     drawn: list[Embeddings] = []
     shape: tuple[int, ...] | None = None
     for copy in range(copies):
-        z = draw()
+        z = as_embeddings(draw())
         shape = shape or tuple(z.shape)
         if tuple(z.shape) != shape:
             raise SignnapError(f"perturbed copy {copy} has embeddings of shape {tuple(z.shape)}: expected {shape}")
         bad = first_bad_row(z)
         if bad is not None:
             raise SignnapError(f"the embedding of node {bad} in perturbed copy {copy} holds NaN or infinity")
-        drawn.append(z if nodes is None else take_rows(z, nodes))
+        drawn.append(z if nodes is None else take_rows(z, as_tensor(nodes)))
     return drawn
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import re
 import sys
@@ -10,20 +12,41 @@ from ..errors import SignnapError
 
 
 def main() -> None:
-    """Run the program: exit code 0, 1 with one sentence on stderr, or 2 for bad usage."""
-    from .app import app
-
+    """Run the program: exit code 0, 1 with one sentence on stderr, 2 for bad usage, or 130 for Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ± shows another sign for it
     try:
-        app()
+        _run()
     except SignnapError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        _fail(str(error))
     except (MemoryError, RuntimeError) as error:
         # torch says it in a RuntimeError of many words
         if not isinstance(error, MemoryError) and not re.search("allocate memory|out of memory", str(error)):
             raise
-        print("error: there is not enough memory for this graph and these settings", file=sys.stderr)
-        sys.exit(1)
-    except BrokenPipeError:  # the reader of our output (head, less) has gone
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        _fail("there is not enough memory for this graph and these settings")
+    except OSError as error:
+        if error.filename is not None or error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more as it ends
+        if error.errno == errno.EPIPE:  # the reader of our output (head, less) has gone
+            sys.exit(1)
+        _fail(f"cannot write the result: {error.strerror}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _run() -> None:
+    """Do what the arguments say, and write what is still buffered while we can deal with a reader that has gone."""
+    from .app import app
+
+    try:
+        app()
+    finally:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+
+
+def _fail(sentence: str) -> None:
+    print(f"error: {sentence}", file=sys.stderr)
+    sys.exit(1)

@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Endpoints, FeatureColumns, GraphArgument, IdColumn, Json, LabelColumn, Nodes, open_graph
+from .options import (
+    Endpoints,
+    FeatureColumns,
+    GraphArgument,
+    IdColumn,
+    Json,
+    LabelColumn,
+    Nodes,
+    open_graph,
+    open_run,
+)
 from .output import emit, plus_minus
 
 
@@ -42,7 +52,8 @@ def evaluate(
     result = judge(opened, loaded, split=split, probe=probe, seeds=seeds, dropped=dropped_probe)
     named = {", ".join(map(str, subjects)): result, **result["baselines"]}
     rows = [(name, plus_minus(r["accuracy"]), r["protocol"]) for name, r in named.items()]
-    title = f"Accuracy in % on {loaded.name}, split {result['split']}, probe {probe}"
+    by = f"probe {probe}" if result["probe"] == probe else f"no probe (of the baselines: {probe})"
+    title = f"Accuracy in % on {loaded.name}, split {result['split']}, {by}"
     emit(result, as_json, (title, ("embeddings", "accuracy", "mean ± std over"), rows))
 
 
@@ -52,13 +63,14 @@ def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
 
     from ..data import align, read_embeddings
     from ..errors import SignnapError
-    from ..methods.registry import load_method
 
     if path.is_dir():
-        return load_method(path)
+        return open_run(path)
+    if not path.exists():
+        raise SignnapError(f"there is no run folder or file {path}")
     if dropped:
         raise SignnapError(f"--dropped-probe embeds the graph anew and so needs run folders, but {path} is not one")
-    embeddings, ids = read_embeddings(path)
+    embeddings, ids = read_embeddings(path, graph)
     return torch.tensor(align(embeddings, ids, graph))
 
 
@@ -77,9 +89,7 @@ def analyze(
     as_json: Json = False,
 ) -> None:
     """Measure how stable, smooth and identifiable the embeddings are."""
-    from ..methods.registry import load_method
-
-    model = load_method(run)
+    model = open_run(run)
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     from ..data import make_split
     from ..experiments.properties import properties

@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from .options import Json
+from .options import Json, path
 from .output import emit
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the files the demo leaves.")] = Path("runs/demo"),
-    seed: Annotated[int, typer.Option(help="Seed of graph and model.")] = 0,
+    out: Annotated[
+        Path, typer.Option(parser=path, metavar="PATH", help="Folder for the files the demo leaves.")
+    ] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of graph and model.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Tell the whole story on the embedded graph, in under a minute on two cores."""

@@ -9,24 +9,46 @@ import typer
 
 if TYPE_CHECKING:
     from ..graph import Graph
+    from ..methods.method import Method
+
+
+def named(text: str) -> str:
+    """A name; an empty one, of a variable that a script did not set, would be taken for none at all."""
+    if not text.strip(", "):
+        raise typer.BadParameter(f"{text!r} names nothing")
+    return text
+
+
+def path(text: str) -> Path:
+    """A path; an empty one would mean the present folder."""
+    return Path(named(text))
+
 
 GraphArgument = Annotated[
     str,
     typer.Argument(
-        metavar="GRAPH", help="A data set's name, 'synthetic', an .npz, or an edge list (csv, tsv, parquet)."
+        metavar="GRAPH", help="A data set's name, 'synthetic', an .npz, or an edge list (csv, tsv, txt, parquet)."
     ),
 ]
-Nodes = Annotated[Path | None, typer.Option("--nodes", help="Node table beside an edge list: ids, features, labels.")]
-IdColumn = Annotated[str | None, typer.Option("--id-column", help="Column of the node table that holds the ids.")]
+Nodes = Annotated[
+    Path | None,
+    typer.Option("--nodes", parser=path, metavar="PATH", help="Node table beside an edge list: ids, features, labels."),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option("--id-column", parser=named, metavar="TEXT", help="Column of the node table that holds the ids."),
+]
 Endpoints = Annotated[
     str | None,
-    typer.Option("--endpoints", metavar="SOURCE,TARGET", help="Columns of the edge list to read."),
+    typer.Option("--endpoints", parser=named, metavar="SOURCE,TARGET", help="Columns of the edge list to read."),
 ]
 FeatureColumns = Annotated[
     str | None,
-    typer.Option("--feature-columns", metavar="A,B,...", help="Columns to use as features."),
+    typer.Option("--feature-columns", parser=named, metavar="A,B,...", help="Columns to use as features."),
 ]
-LabelColumn = Annotated[str | None, typer.Option("--label-column", help="Column that holds the labels.")]
+LabelColumn = Annotated[
+    str | None, typer.Option("--label-column", parser=named, metavar="TEXT", help="Column that holds the labels.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 
@@ -46,10 +68,21 @@ def open_graph(
 
     show_notes()
     ends = [None, None] if endpoints is None else endpoints.split(",")
-    if len(ends) != 2:
+    if len(ends) != 2 or "" in ends:
         raise SignnapError(f"--endpoints is {endpoints!r}: expected two column names with a comma between them")
     options: dict[str, Any] = {
         "nodes": nodes, "source_column": ends[0], "target_column": ends[1], "id_column": id_column,
         "label_column": label_column, "feature_columns": feature_columns and feature_columns.split(","),
     }  # fmt: skip
     return load_graph(source, **{name: value for name, value in options.items() if value is not None})
+
+
+def open_run(folder: Path) -> Method:
+    """Load a run, telling where it was not trained to its end."""
+    from ..methods.registry import load_method
+    from .output import say
+
+    model = load_method(folder)
+    if not model.facts_["finished"]:
+        say(f"note: {folder} was not trained to its end: this is what it had learned when it was last saved")
+    return model

@@ -18,7 +18,8 @@ def emit(result: dict[str, Any], as_json: bool, *tables: tuple[str, Sequence[str
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    seen = sys.stdout is not None and sys.stdout.isatty()  # it is None where it was closed
+    console = Console(width=None if seen else 120, markup=False, emoji=False)  # names are a user's: [v2] is no style
     for title, columns, rows in tables:
         table = Table(title=title, title_justify="left", title_style="bold")
         for number, column in enumerate(columns):

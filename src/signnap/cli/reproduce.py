@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import SignnapError, unknown_name
-from .options import Device, Json
+from .options import Device, Json, path
 from .output import emit, say
 
 if TYPE_CHECKING:
@@ -41,10 +41,12 @@ def reproduce(
     targets: Annotated[
         list[str], typer.Argument(metavar="TARGET...", help=f"{', '.join(TARGETS)}, or all (but authors).")
     ],
-    results: Annotated[Path | None, typer.Option(help="Folder of rows and pages [default: results].")] = None,
+    results: Annotated[
+        Path | None, typer.Option(parser=path, metavar="PATH", show_default="results", help="Folder of rows and pages.")
+    ] = None,
     methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these methods.")] = None,
     graphs: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these graphs.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Encoder seeds [default: the target's own].")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, show_default="the target's own", help="Encoder seeds.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A try in minutes; its folder is results-quick.")] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Processes that judge while the next cell trains.")] = 0,
     limit: Annotated[float, typer.Option(help="Begin no further cell after so many seconds.")] = inf,
@@ -57,10 +59,8 @@ def reproduce(
             raise unknown_name("target", name, (*TARGETS, "all"))
     from ..experiments import quick as trying
     from ..experiments.cells import Results
-    from ..experiments.runner import run_cells
     from ..experiments.targets import TARGETS as KNOWN
     from ..report.canvas import canvas
-    from ..train.progress import progress
 
     everything = "all" in targets
     wanted = {name: each for name, each in KNOWN.items() if name in targets or (everything and name != "authors")}
@@ -72,16 +72,52 @@ def reproduce(
     counts = [seeds or (1 if quick else each.seeds) for each in wanted.values()]
     cells = [cell for recipe in chosen for cell in recipe]
     wanted_seeds = [count for recipe, count in zip(chosen, counts, strict=True) for _ in recipe]
-    with progress(len(cells), "cell") as report:  # one matrix, so that targets share encoders
-        run_cells(cells, rows, seeds=wanted_seeds, device=device, jobs=jobs, limit=limit, report=report)
+    # one matrix, so that targets share encoders
+    failures, gained = _fill(cells, rows, wanted_seeds, device=device, jobs=jobs, limit=limit)
     made = []
     for (name, each), recipe, count in zip(wanted.items(), chosen, counts, strict=True):
-        page, missing = folder / f"{name}.md", len(rows.missing(recipe, count))
+        page = folder / f"{name}.md"
         _write(page, each, rows, count, trying.BANNER if quick else "")
-        advice = f"; {missing} of {len(recipe)} cells are missing: run the same command again" if missing else ""
-        say(f"wrote {page}{advice}")
-        made.append({"target": name, "cells": len(recipe), "missing": missing, "page": str(page)})
+        made.append({"target": name, **_counts(recipe, rows, count), "page": str(page)})
+        say(_told(made[-1], bool(failures)))
     emit({"targets": made, "rows": str(rows.path)}, as_json)
+    _tell_failures(failures, gained)
+
+
+def _fill(cells: list[Cell], rows: Results, seeds: list[int], **options: Any) -> tuple[list[str], int]:
+    """Run what is missing; return why cells failed, and how many are no longer missing."""
+    from ..experiments.runner import run_cells
+    from ..train.progress import progress
+
+    failures: dict[str, str] = {}  # one of a cell, whichever of its seeds failed
+    note = lambda cell, why: failures.update({cell.key: f"{cell}: {why}"})
+    before = len(rows.missing(cells, seeds))
+    with progress(len(cells), "cell") as report:
+        left = run_cells(cells, rows, seeds=seeds, report=report, failed=note, **options)
+    return [*failures.values()], before - left
+
+
+def _counts(recipe: list[Cell], rows: Results, seeds: int) -> dict[str, int]:
+    """How many different cells there are, and how many of them lack encoder seeds."""
+    different = {rows.rule(cell).key for cell in recipe}
+    return {"cells": len(different), "missing": len(rows.missing(recipe, seeds))}
+
+
+def _told(made: dict[str, Any], failed: bool) -> str:
+    """Where a page is and what it lacks; more of the same would not help where cells fail."""
+    advice = "" if failed else ": run the same command again"
+    lack = f"; {made['missing']} of {made['cells']} cells are missing{advice}" if made["missing"] else ""
+    return f"wrote {made['page']}{lack}"
+
+
+def _tell_failures(failures: list[str], gained: int) -> None:
+    """Say why cells failed; a command that got nothing else done has failed itself."""
+    if not failures:
+        return
+    words = f"{len(failures)} {'cells' if len(failures) > 1 else 'cell'} failed, the first is {failures[0]}"
+    if not gained:
+        raise SignnapError(words)
+    say(f"note: {words}")
 
 
 def _write(page: Path, target: Target, rows: Results, seeds: int, banner: str) -> None:

@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import SignnapError
-from .options import Device, Endpoints, FeatureColumns, GraphArgument, IdColumn, Json, LabelColumn, Nodes, open_graph
+from .options import (
+    Device,
+    Endpoints,
+    FeatureColumns,
+    GraphArgument,
+    IdColumn,
+    Json,
+    LabelColumn,
+    Nodes,
+    open_graph,
+    open_run,
+    path,
+)
 from .output import emit, say
 
 if TYPE_CHECKING:
@@ -20,7 +32,7 @@ if TYPE_CHECKING:
 
 def train(
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option("--out", help="Run folder to write.")],
+    out: Annotated[Path, typer.Option("--out", parser=path, metavar="PATH", help="Run folder to write.")],
     nodes: Nodes = None,
     endpoints: Endpoints = None,
     id_column: IdColumn = None,
@@ -142,7 +154,9 @@ def _short(value: Any) -> str:
 def embed(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")],
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .npy, .csv or .parquet.")],
+    out: Annotated[
+        Path, typer.Option("--out", parser=path, metavar="PATH", help="File to write: .npy, .csv or .parquet.")
+    ],
     nodes: Nodes = None,
     endpoints: Endpoints = None,
     id_column: IdColumn = None,
@@ -152,9 +166,8 @@ def embed(
 ) -> None:
     """Embed a graph with a trained model; rows carry your node ids in your order."""
     from ..data import write_embeddings
-    from ..methods.registry import load_method
 
-    model = load_method(run)
+    model = open_run(run)
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     z = model.transform(loaded)
     write_embeddings(out, z, loaded.ids)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from ..errors import SignnapError
 from ..graph import SparseFeatures
-from ..rows import Embeddings
+from ..rows import Array, Embeddings
 from .parts import labelled_parts
 
 #: Inverse strengths of the L2 penalty: half powers of ten from 0.01 to 10,000.
@@ -31,7 +30,7 @@ class LogisticResult:
 
 
 def logistic_probe(
-    embeddings: Embeddings, y: Tensor | None, train: Tensor, val: Tensor, test: Tensor
+    embeddings: Embeddings | np.ndarray, y: Array | None, train: Array, val: Array, test: Array
 ) -> LogisticResult:
     """Fit multinomial logistic regression along the grid of C and keep the best validation accuracy.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import SignnapError
 from ..graph import SparseFeatures
-from ..rows import Embeddings, first_bad_row, take_rows
+from ..rows import Array, Embeddings, as_embeddings, as_tensor, first_bad_row, take_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +31,20 @@ class Parts:
     classes: int
 
 
-def labelled_parts(embeddings: Embeddings, y: Tensor | None, train: Tensor, val: Tensor, test: Tensor) -> Parts:
+def labelled_parts(
+    embeddings: Embeddings | np.ndarray, y: Array | None, train: Array, val: Array, test: Array
+) -> Parts:
     """Select the three parts, or say in one sentence why they cannot be judged."""
     if y is None:
         raise SignnapError("there are no labels: a probe needs a class number for every node of its split")
+    embeddings, y = as_embeddings(embeddings), as_tensor(y)
     if len(embeddings.shape) != 2:
         raise SignnapError(f"embeddings have shape {tuple(embeddings.shape)}: expected one row per node")
     if embeddings.shape[0] != len(y):
         raise SignnapError(f"there are {embeddings.shape[0]} embeddings for {len(y)} labels: expected one each")
     embeddings = embeddings if isinstance(embeddings, SparseFeatures) else embeddings.float()
     named = {"training": train, "validation": val, "test": test}
-    parts = [_part(name, embeddings, y, nodes) for name, nodes in named.items()]
+    parts = [_part(name, embeddings, y, as_tensor(nodes)) for name, nodes in named.items()]
     return Parts(parts[0], parts[1], parts[2], classes=int(y.max()) + 1)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import multiply
 from ..rng import generator
-from ..rows import Embeddings, take_rows
+from ..rows import Array, Embeddings, as_tensor, take_rows
 from .parts import Part, Parts, labelled_parts
 
 #: Who watches a probe learn.
@@ -47,15 +48,15 @@ class ProbeResult:
 
 
 def linear_probe(
-    embeddings: Embeddings,
-    y: Tensor | None,
-    train: Tensor,
-    val: Tensor,
-    test: Tensor,
+    embeddings: Embeddings | np.ndarray,
+    y: Array | None,
+    train: Array,
+    val: Array,
+    test: Array,
     *,
     settings: ProbeSettings | None = None,
     seeds: Sequence[int] = range(5),
-    resample: Callable[[], Tensor] | None = None,
+    resample: Callable[[], Array] | None = None,
     watch: Watch | None = None,
 ) -> list[ProbeResult]:
     """Train one probe per seed, all at once, and judge each with the weights of its best epoch.
@@ -74,17 +75,17 @@ def linear_probe(
     if settings.choose not in _REGRETS:
         raise unknown_name("way to choose an epoch", settings.choose, _REGRETS)
     parts = labelled_parts(embeddings, y, train, val, test)
-    fresh = None if resample is None else lambda: _fresh_rows(resample, embeddings, train)
+    fresh = None if resample is None else lambda: _fresh_rows(resample, tuple(embeddings.shape), as_tensor(train))
     probes = _train(parts, settings, seeds, fresh, watch)
     accuracies = [probes.accuracies(part).tolist() for part in (parts.test, parts.val)]
     rows = zip(seeds, *accuracies, probes.loss.tolist(), probes.epoch.tolist(), strict=True)
     return [ProbeResult(*row) for row in rows]
 
 
-def _fresh_rows(resample: Callable[[], Tensor], embeddings: Embeddings, train: Tensor) -> Embeddings:
-    drawn = resample()
-    if tuple(drawn.shape) != tuple(embeddings.shape):
-        raise SignnapError(f"resampled embeddings are {tuple(drawn.shape)}: expected {tuple(embeddings.shape)}")
+def _fresh_rows(resample: Callable[[], Array], shape: tuple[int, ...], train: Tensor) -> Embeddings:
+    drawn = as_tensor(resample())
+    if tuple(drawn.shape) != shape:
+        raise SignnapError(f"resampled embeddings are {tuple(drawn.shape)}: expected {shape}")
     return take_rows(drawn.float(), train)
 
 

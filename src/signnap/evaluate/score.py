@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import SparseFeatures
-from ..rows import Embeddings
+from ..rows import Array, Embeddings, as_tensor
 from .logistic import LogisticResult, logistic_probe
 from .probe import ProbeResult, ProbeSettings, linear_probe
 
@@ -86,16 +87,16 @@ class Score:
 
 
 def score(
-    embeddings: Sequence[Embeddings],
-    y: Tensor | None,
-    train: Tensor,
-    val: Tensor,
-    test: Tensor,
+    embeddings: Sequence[Embeddings | np.ndarray],
+    y: Array | None,
+    train: Array,
+    val: Array,
+    test: Array,
     *,
     probe: str = "linear",
     seeds: Sequence[int] = range(5),
     weight_decay: float | None = None,
-    resample: Sequence[Callable[[], Tensor]] | None = None,
+    resample: Sequence[Callable[[], Array]] | None = None,
 ) -> Score:
     """Judge the embeddings of one or more encoder seeds on one split.
 
@@ -103,14 +104,16 @@ def score(
     encoder, see ``linear_probe``) concern the linear probes. The logistic probe has no randomness and counts as one
     seed.
     """
-    if isinstance(embeddings, (Tensor, SparseFeatures)) or not len(embeddings):
+    if isinstance(embeddings, (Tensor, SparseFeatures, np.ndarray)) or not len(embeddings):
         raise SignnapError("expected a list with the embeddings of one or more encoder seeds")
-    draws: Sequence[Callable[[], Tensor] | None] = [None] * len(embeddings) if resample is None else resample
+    draws: Sequence[Callable[[], Array] | None] = [None] * len(embeddings) if resample is None else resample
     if len(draws) != len(embeddings):
         raise SignnapError(f"{len(draws)} resamplers were given for {len(embeddings)} encoder seeds: expected one each")
     settings = probe_settings(probe, weight_decay)
+    if settings is None and resample is not None:
+        raise SignnapError(f"the probe {probe} takes no steps to drop edges between: expected a linear one")
 
-    def judge(z: Embeddings, draw: Callable[[], Tensor] | None) -> Sequence[ProbeResult | LogisticResult]:
+    def judge(z: Embeddings | np.ndarray, draw: Callable[[], Array] | None) -> Sequence[ProbeResult | LogisticResult]:
         if settings is None:
             return [logistic_probe(z, y, train, val, test)]
         return linear_probe(z, y, train, val, test, settings=settings, seeds=seeds, resample=draw)
@@ -121,12 +124,12 @@ def score(
     return _scored(runs, val_runs, probe, _protocol(len(runs), len(runs[0])))
 
 
-def score_classes(scores: Sequence[Tensor], y: Tensor, val: Tensor, test: Tensor) -> Score:
+def score_classes(scores: Sequence[Array], y: Array, val: Array, test: Array) -> Score:
     """Judge networks that were trained on labels, one per encoder seed, by the class they score highest."""
     if not len(scores):
         raise SignnapError("expected a list with the class scores of one or more encoder seeds")
-    share = lambda s, part: 100 * float((s[part].argmax(dim=1) == y[part]).double().mean())
-    runs, val_runs = ([[share(s, part)] for s in scores] for part in (test, val))
+    share = lambda s, y, part: 100 * float((s[part].argmax(dim=1) == y[part]).double().mean())
+    runs, val_runs = ([[share(*map(as_tensor, (s, y, part)))] for s in scores] for part in (test, val))
     protocol = f"{_counted(len(runs), 'encoder')}, no probe: the network is the classifier"
     return _scored(runs, val_runs, "none", protocol)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,12 @@ from ..perturb import DropEdge
 from ..storage import write_text
 from ..train.checkpoint import RunFolder
 from ..train.progress import progress
+from ..train.session import Interrupted
 
 ITERATIONS = 400
 GONE = DropEdge(0.3, "undirected")
+#: The file in a run folder by which the next demo knows it for an earlier one's; any training could have made the rest.
+MARK = "demo.txt"
 
 _READING = """\
 Stability: mean cosine between the embeddings of ten copies of the graph that each lost 30 % of their edges, after
@@ -40,16 +42,15 @@ def run_demo(out: Path, seed: int = 0) -> dict[str, Any]:
     begun = time.perf_counter()
     graph = synthetic_graph(seed)
     split = make_split(graph, "per-class:20:30", seed=seed)
-    _clear(RunFolder(out / "run"))
-    with progress(ITERATIONS) as report:
-        model = SIGNNAP(iterations=ITERATIONS, seed=seed).fit(graph, out=out / "run", report=report)
+    files = {"run": out / "run", "embeddings": out / "embeddings.csv", "result": out / "demo.json"}
+    _clear(RunFolder(files["run"]), files["embeddings"], files["result"])
+    model = _trained(graph, files["run"], seed)
     features = graph.view().x
     rows = [
         _row("raw features", graph, split, features, features, None),
         _model_row("untrained encoder", model.untrained(graph), graph, split, seed),
         _model_row("SIGNNAP", model, graph, split, seed),
     ]
-    files = {"run": out / "run", "embeddings": out / "embeddings.csv", "result": out / "demo.json"}
     write_embeddings(files["embeddings"], model.transform(graph), graph.ids)
     size = f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges (20 % of them wrong), {graph.num_classes} classes"
     result = {
@@ -63,14 +64,24 @@ def run_demo(out: Path, seed: int = 0) -> dict[str, Any]:
     return result
 
 
-def _clear(folder: RunFolder) -> None:
-    """Remove what an earlier demo left, and nothing else."""
-    if not folder.exists():
-        return
-    trained_on = folder.read_facts()["graph"]
-    if trained_on != "synthetic":
-        raise SignnapError(f"{folder.path} holds a run on {trained_on}, not an earlier demo: give another --out")
-    shutil.rmtree(folder.path)
+def _clear(folder: RunFolder, *others: Path) -> None:
+    """Remove what an earlier demo left, file by file: what anybody else put there stays."""
+    written = [folder.config, folder.metrics, folder.model, folder.state, folder.facts, *others]
+    found = [file for file in written if file.exists()]
+    if found and not (folder.path / MARK).exists():
+        raise SignnapError(f"{found[0]} is there already, and not by an earlier demo: give another --out")
+    for file in found:
+        file.unlink()
+
+
+def _trained(graph: Graph, folder: Path, seed: int) -> SIGNNAP:
+    """The model, trained in a folder that is marked before anything else is in it."""
+    write_text(folder / MARK, "signnap demo made the run in this folder, and the next demo may remove it.\n")
+    try:
+        with progress(ITERATIONS) as report:
+            return SIGNNAP(iterations=ITERATIONS, seed=seed).fit(graph, out=folder, report=report)
+    except Interrupted as stopped:
+        raise Interrupted("the demo was stopped while it trained: run it again, it begins anew") from stopped
 
 
 def _model_row(name: str, model: SIGNNAP, graph: Graph, split: Split, seed: int) -> dict[str, Any]:

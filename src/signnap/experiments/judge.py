@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from torch import Tensor
@@ -32,6 +33,7 @@ def judge(
     Networks that were trained on labels are their own classifiers; their split has to be this one. ``dropped`` trains
     the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6).
     """
+    _expect_seeds_of_one_model([subject for subject in subjects if isinstance(subject, Method)])
     parts = make_split(graph, split)
     options: dict[str, Any] = {"probe": probe, "seeds": range(seeds)}
     main = judged(subjects, graph, parts, dropped=dropped, **options)
@@ -58,6 +60,23 @@ def judged(
     resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
     rows = embedded(subjects, graph, parts, place=None if dropped else "cpu")
     return score(rows, *_nodes(graph, parts), resample=resample, **options | _decay(graph))
+
+
+def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:
+    """Refuse runs whose spread would not be that over encoder seeds: one run twice, or two different recipes."""
+    recipes = [asdict(model.settings_) | {"graph": model.facts_["graph"]} for model in models]
+    for recipe in recipes[1:]:
+        for name in [*recipes[0], *recipe]:
+            values = recipes[0].get(name), recipe.get(name)
+            if name != "seed" and values[0] != values[1]:
+                raise SignnapError(
+                    f"the runs differ in more than their seed, {name} is {values[0]!r} and {values[1]!r}: "
+                    "judge them one kind at a time"
+                )
+    seeds = [recipe["seed"] for recipe in recipes]
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            raise SignnapError(f"{seeds.count(seed)} of the runs are of encoder seed {seed}: expected each seed once")
 
 
 def _nodes(graph: Graph, parts: Split) -> tuple[Any, ...]:

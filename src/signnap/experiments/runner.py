@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from math import inf
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from typing import Any
 
 import numpy as np
@@ -45,18 +46,19 @@ def run_cells(
     jobs: int = 0,
     limit: float = inf,
     report: Report = silent,
+    failed: Callable[[Cell, str], None] = lambda cell, why: None,
 ) -> int:
     """Fill in the encoder seeds that cells lack in ``results``, and return how many cells still lack any.
 
     ``seeds`` is how many each cell should have, or one number for each. ``jobs`` processes judge embeddings while the
     next cell trains (0: this one judges before it goes on), and after ``limit`` seconds no further cell is begun. A
-    cell that fails is a row with its error. Whatever stops this, the rows that are written stay, and the next call goes
-    on from there.
+    cell that fails is a row with its error, of which ``failed`` is told. Whatever stops this, the rows that are written
+    stay, and the next call goes on from there.
     """
     begun, todo = time.perf_counter(), results.missing(cells, seeds)
     groups = _trained_together(todo)
     with _pool(jobs) as pool:
-        runner = _Runner(results, choose_device(device), pool)
+        runner = _Runner(results, choose_device(device), pool, failed)
         if todo:
             results.write()
         for number, (group, lacking) in enumerate(groups, 1):
@@ -93,6 +95,7 @@ class _Runner:
     results: Results
     device: torch.device
     pool: ProcessPoolExecutor | None
+    failed: Callable[[Cell, str], None]
     load: Callable[[str], Graph] = field(default_factory=lambda: lru_cache(maxsize=1)(load_graph))
     pending: list[_Pending] = field(default_factory=list)
 
@@ -103,13 +106,13 @@ class _Runner:
             graph, models, cost = self._train(cells[0], seeds)
         except Exception as error:  # what fails must not cost the others
             for cell in cells:
-                self.results.add(cell, row | failure(error))
+                self._fail(cell, row, error)
             return
         for cell in cells:
             try:
                 found = [self._judge(cell, graph, m, seed) for seed, m in zip(seeds, models, strict=True)]
             except Exception as error:
-                self.results.add(cell, row | cost | failure(error))
+                self._fail(cell, row | cost, error)
                 continue
             marks, looks = [marks for marks, _ in found], [looks for _, looks in found]
             self.pending.append(_Pending(cell, row | cost, marks, looks))
@@ -166,12 +169,19 @@ class _Runner:
         for entry in list(self.pending):
             if not wait and not entry.is_done():
                 continue
-            try:
-                row = entry.row | entry.found()
-            except Exception as error:
-                row = entry.row | failure(error)
             self.pending.remove(entry)
-            self.results.add(entry.cell, row)
+            try:
+                found = entry.found()
+            except Exception as error:
+                self._fail(entry.cell, entry.row, error)
+            else:
+                self.results.add(entry.cell, entry.row | found)
+
+    def _fail(self, cell: Cell, row: dict[str, Any], error: Exception) -> None:
+        """Write the error in the place of a result, and tell of it."""
+        why = failure(error)
+        self.results.add(cell, row | why)
+        self.failed(cell, why["error"].removeprefix("SignnapError: "))
 
 
 @dataclass
@@ -224,11 +234,16 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor | None]:
     if not jobs:
         yield None
         return
-    with _single_threads(), ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+    others, deaf = active_children(), (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for us, who end them
+    context = get_context("spawn")
+    with _single_threads(), ProcessPoolExecutor(jobs, context, initializer=signal.signal, initargs=deaf) as pool:
         try:
             yield pool
         except BaseException:
-            pool.shutdown(cancel_futures=True)  # nobody is left to read what still waits
+            for judge in active_children():  # nobody is left to read what they find
+                if judge not in others:
+                    judge.terminate()
+            pool.shutdown(cancel_futures=True)
             raise
 
 

@@ -45,7 +45,8 @@ class RunFolder:
         for file in (self.config, self.model):
             if not _is_there(file):
                 if not self.path.is_dir():
-                    raise SignnapError(f"{self.path} is not a run folder: no such folder")
+                    found = "a file" if self.path.is_file() else "no such folder"
+                    raise SignnapError(f"{self.path} is not a run folder: {found}")
                 raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}")
 
     def save_state(self, state: dict[str, Any], weights: dict[str, Tensor]) -> None:

@@ -1,0 +1,79 @@
+"""``evaluate`` and ``analyze``: numbers for runs and files, and what is said of both."""
+
+import json
+from pathlib import Path
+
+from test_commands import GRAPH, QUICK, SMALL, notes_only
+
+
+def test_evaluate_a_run_and_its_files(trained, command):
+    run = command("evaluate", "run", *GRAPH, *QUICK, "--json").json
+    assert {"accuracy", "protocol", "encoder_seeds", "probe_seeds", "baselines"} <= set(run)
+    assert set(run["accuracy"]) >= {"mean", "std"}
+    assert run["protocol"] == "paper: 1 encoder seed × 1 probe seed"
+    assert set(run["baselines"]) == {"raw features", "untrained encoder"}
+    assert all(set(b["accuracy"]) >= {"mean", "std"} for b in run["baselines"].values())
+    for suffix in ("npy", "csv", "parquet"):
+        assert command("embed", "run", *GRAPH, "--out", f"z.{suffix}").code == 0
+        file = command("evaluate", f"z.{suffix}", *GRAPH, *QUICK, "--json").json
+        assert file["accuracy"] == run["accuracy"]
+    header, *rows = Path("z.csv").read_text().splitlines()
+    Path("shuffled.csv").write_text("\n".join([header, *sorted(rows)]))
+    assert command("evaluate", "shuffled.csv", *GRAPH, *QUICK, "--json").json["accuracy"] == run["accuracy"]
+
+
+def test_several_runs_are_judged_by_the_honest_protocol(trained, command):
+    assert command("train", *GRAPH, "--out", "other", *SMALL, "--seed", 1).code == 0
+    found = command("evaluate", "run", "other", *GRAPH, *QUICK, "--json").json
+    assert found["protocol"] == "honest: 2 encoder seeds × 1 probe seed"
+    assert (found["encoder_seeds"], len(found["runs"])) == (2, 2)
+
+
+def test_runs_of_other_settings_are_no_seeds(trained, command):
+    assert command("train", *GRAPH, "--out", "other", *SMALL, "--seed", 1, "--lr", 0.002).code == 0
+    result = command("evaluate", "run", "other", *GRAPH, *QUICK)
+    assert (result.code, result.out) == (1, "")
+    told = "error: the runs differ in more than their seed, lr is 0.001 and 0.002: judge them one kind at a time"
+    assert result.err.splitlines()[-1] == told
+
+
+def test_a_run_that_was_not_finished_is_noted(trained, command):
+    evaluate, embed = ("evaluate", "run", *GRAPH, *QUICK), ("embed", "run", *GRAPH, "--out", "z.npy")
+    analyze = ("analyze", "run", *GRAPH, "--copies", 2)
+    for what in (evaluate, embed, analyze):
+        assert "to its end" not in command(*what).err
+    facts = json.loads(Path("run/run.json").read_text())
+    Path("run/run.json").write_text(json.dumps(facts | {"finished": False}))
+    for what in (evaluate, embed, analyze):
+        result = command(*what)
+        assert result.code == 0 and notes_only(result.err)
+        assert result.err.count("note: run was not trained to its end: ") == 1
+
+
+def test_a_network_that_is_its_own_classifier_says_so(files, command):
+    own = ("--method", "supervised", "--split", "per-class:5:5", "--dim", 8, "--iterations", 2)
+    assert command("train", *GRAPH, "--out", "run", *own).code == 0
+    judged = command("evaluate", "run", *GRAPH, *QUICK, "--dropped-probe")
+    title = judged.out.splitlines()[0]
+    assert title.strip() == "Accuracy in % on edges, split per-class:5:5, no probe (of the baselines: logistic)"
+
+
+def test_evaluate_in_words(trained, command):
+    result = command("evaluate", "run", *GRAPH, *QUICK)
+    assert result.code == 0
+    for words in ("Accuracy in %", "run", "raw features", "untrained encoder", "±"):
+        assert words in result.out
+    assert notes_only(result.err)
+
+
+def test_analyze(trained, command):
+    found = command("analyze", "run", *GRAPH, "--copies", 3, "--drop-edge", 0.5, "--json").json
+    assert {"stability", "smoothness", "identifiability"} == set(found)
+    assert all(isinstance(found[name]["mean"], float) for name in found)
+    assert (found["stability"]["copies"], found["stability"]["nodes"]) == (3, 60)
+    again = command("analyze", "run", *GRAPH, "--copies", 3, "--drop-edge", 0.5, "--json").json
+    assert again == found
+    some = command("analyze", "run", *GRAPH, "--copies", 3, "--split", "per-class:5:5", "--seed", 1, "--json").json
+    assert some["stability"]["nodes"] == 30
+    words = command("analyze", "run", *GRAPH, "--copies", 3)
+    assert words.code == 0 and "identifiability" in words.out and "dirichlet" in words.out
