@@ -22,7 +22,7 @@ class Kitchen:
 KITCHENS = st.builds(
     Kitchen,
     cooks=st.integers(-(2**60), 2**60),
-    salt=st.floats(allow_nan=False, allow_infinity=False),
+    salt=st.floats(-3e38, 3e38),
     open=st.booleans(),
     name=st.text(st.characters(exclude_categories=["Cs", "Cc"])),
 )
@@ -61,6 +61,9 @@ def test_defaults_fill_in_and_whole_numbers_pass_for_floats():
         ({"cooks": 1, "open": 1}, "kitchen.toml: open is 1: expected bool"),
         ({"cooks": 1, "name": 1}, "kitchen.toml: name is 1: expected str"),
         ({"cooks": 1, "name": {"first": "a"}}, "kitchen.toml: name is {'first': 'a'}: expected str"),
+        ({"cooks": 10**20}, "kitchen.toml: cooks is 100000000000000000000: expected a number of at most 9.2e+18"),
+        ({"cooks": 1, "salt": 10**400}, "kitchen.toml: salt is 1000"),
+        ({"cooks": 1, "salt": -1e300}, "kitchen.toml: salt is -1e+300: expected a number of at most 3.4e+38"),
         ({"salt": 1.0}, "kitchen.toml: missing setting 'cooks'"),
     ],
 )

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -17,6 +18,9 @@ else:
     import tomli as tomllib
 
 T = TypeVar("T")
+
+#: What fits into the numbers that tensors are made of.
+_LARGEST: dict[type, float] = {int: 2**63 - 1, float: 3.4e38}
 
 
 def build(kind: type[T], values: Mapping[str, Any], origin: str = "the settings") -> T:
@@ -40,6 +44,9 @@ def build(kind: type[T], values: Mapping[str, Any], origin: str = "the settings"
 
 
 def _checked(name: str, value: Any, expected: type, origin: str) -> Any:
+    largest = _LARGEST.get(expected, inf)
+    if isinstance(value, (int, float)) and largest < abs(value) < inf:
+        raise SignnapError(f"{origin}: {name} is {value!r}: expected a number of at most {largest:.1e}")
     if expected is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):

@@ -194,7 +194,17 @@ def test_facts_that_are_none(text, sentence, trained):
         SIGNNAP.load(folder.path)
 
 
+def test_facts_with_fewer_than_no_features(trained):
+    _, folder = trained
+    folder.write_facts(folder.read_facts() | {"num_features": -3})
+    with pytest.raises(SignnapError, match="does not describe a run: expected 'num_features' in it"):
+        SIGNNAP.load(folder.path)
+
+
 def test_what_is_no_run_folder(tmp_path):
+    (tmp_path / "edges.csv").touch()
+    with pytest.raises(SignnapError, match=r"edges\.csv is not a run folder: a file"):
+        SIGNNAP.load(tmp_path / "edges.csv")
     with pytest.raises(SignnapError, match=r"nowhere is not a run folder: no such folder"):
         SIGNNAP.load(tmp_path / "nowhere")
     with pytest.raises(SignnapError, match=r"is not a finished run folder: it has no config\.toml"):
