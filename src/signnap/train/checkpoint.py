@@ -171,10 +171,10 @@ class RunFolder:
             facts = json.loads(_read_text(self.facts))
         except ValueError as error:
             raise SignnapError(f"{self.facts} is not JSON: {_brief(error)}") from error
-        numbers = dict.fromkeys(("num_nodes", "num_features", "num_classes"), int)
-        for name, kind in {"fingerprint": str, "feature_names": list, "finished": bool, **numbers}.items():
-            value: Any = facts.get(name) if isinstance(facts, dict) else None
-            if not isinstance(value, kind) or (name in numbers and value < 0):
+        counts = dict.fromkeys(("num_nodes", "num_features", "num_classes"), int)
+        for name, kind in {"fingerprint": str, "feature_names": list, "finished": bool, **counts}.items():
+            value = facts.get(name) if isinstance(facts, dict) else None
+            if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
                 raise SignnapError(f"{self.facts} does not describe a run: expected {name!r} in it")
         return facts
 
