@@ -24,7 +24,9 @@ _CHUNK_ROWS = 1 << 16  # of sparse ones
 
 def as_tensor(array: Array) -> Tensor:
     """An array of numpy's as a tensor, which shares its memory where torch would take that without a warning."""
-    return array if isinstance(array, Tensor) else torch.from_numpy(np.require(array, requirements=["C", "W"]))
+    if isinstance(array, Tensor):
+        return array
+    return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
 
 
 def as_embeddings(z: Embeddings | np.ndarray) -> Embeddings:

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from signnap.experiments.cells import Results
+from signnap.experiments.paper import cell
+from signnap.experiments.quick import quickened
+
 ROWS = Path(__file__).resolve().parents[2] / "results" / "rows.jsonl"
+ROW = {"seeds": [0], "seconds": 4.0, "iterations": [7], "val": [[60.0]], "test": [[70.0]], "device": "Fast One"}
 pytestmark = pytest.mark.skipif(not ROWS.exists(), reason="there are no rows here")
 
 
@@ -27,15 +32,44 @@ def test_a_page_with_all_figures(command, results):
 def test_lines_for_programs(command, results):
     assert command("report", "results", "--out", "all.jsonl").code == 0
     lines = [json.loads(line) for line in Path("all.jsonl").read_text().splitlines()]
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()]
-    assert len(lines) == sum(len(probes) for row in rows for part in ("test", "val") for probes in row.get(part, []))
+    assert {line["method"] for line in lines} >= {"signnap", "dgi", "gcc"}
+    what = ("method", "dataset", "split", "redrawn", "protocol", "settings", "encoder_seed", "probe_seed", "metric")
+    assert len({json.dumps([line[name] for name in what]) for line in lines}) == len(lines)
+
+
+def test_a_quick_try_says_so(command, tmp_path):
+    rows = Results(tmp_path / "quick" / "rows.jsonl")
+    rows.add(quickened(cell("DGI", "pubmed")), ROW)
+    assert command("report", "quick", "--out", "page.html").code == 0
+    page = Path("page.html").read_text()
+    assert "A quick try" in page and "<td>70.00 (1)</td>" in page
+
+
+def test_rows_of_failures_only(command, tmp_path):
+    Results(tmp_path / "bad" / "rows.jsonl").add(cell("DGI", "pubmed"), {"seeds": [0], "error": "MemoryError: "})
+    found = command("report", "bad", "--out", "page.html")
+    assert found.code == 1 and "bad has no results, but 1 rows, all of cells that failed" in found.err
+
+
+@pytest.mark.parametrize("part", ["seconds", "test", "iterations"])
+def test_rows_that_are_none(part, command, tmp_path):
+    whole = Results(tmp_path / "odd" / "rows.jsonl")
+    whole.add(cell("DGI", "pubmed"), ROW)
+    line = json.loads(whole.path.read_text())
+    del line[part]
+    whole.path.write_text(json.dumps(line))
+    found = command("report", "odd", "--out", "all.jsonl")
+    assert found.code == 1 and "rows.jsonl, line 1 is not a result of this program" in found.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (("results", "--out", "page.txt"), "page.txt ends in '.txt': expected .html or .jsonl"),
-        (("gone", "--out", "page.html"), "gone has no results: expected a folder that reproduce wrote"),
+        (
+            ("gone", "--out", "page.html"),
+            "gone has no results, but no rows.jsonl with any in it: expected a folder that",
+        ),
         (("results", "--out", "results/rows.jsonl"), "results/rows.jsonl holds the results themselves"),
     ],
 )

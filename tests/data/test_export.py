@@ -140,6 +140,15 @@ def test_the_index_that_a_data_frame_leaves_in_parquet_may_hold_the_ids():
     assert align(*read_embeddings("z.csv", graph_with(None)), graph_with(None)).tolist() == [[1], [2], [0.5]]
 
 
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_an_index_that_counts_the_rows_holds_no_ids(name):
+    graph = graph_with(np.array([2, 0, 1]))
+    Path("z.csv").write_text(f"{name},e0\n0,0.5\n1,1\n2,2\n")
+    assert align(*read_embeddings("z.csv", graph), graph).tolist() == [[0.5], [1], [2]]
+    Path("z.csv").write_text("user,e0\n0,0.5\n1,1\n2,2\n")  # whoever named it meant something
+    assert align(*read_embeddings("z.csv", graph), graph).tolist() == [[2], [0.5], [1]]
+
+
 def test_rows_without_ids_are_in_the_graphs_order_and_a_note_says_so(caplog):
     caplog.set_level(logging.INFO, logger="signnap")
     Path("z.csv").write_text("x,y\n5,0.5\n6,1\n6,2\n")

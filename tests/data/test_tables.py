@@ -89,6 +89,8 @@ def test_the_usual_names_of_endpoints_may_be_nodes_and_a_note_says_so(write, cap
     assert edges_of(graph_from_files(path, source_column="u", target_column="v")) == pairs("v-w", "w-u")
     words = write("w.csv", "source,target\nopen,source\nopen,door\n")
     assert edges_of(graph_from_files(words)) == pairs("open-source", "open-door")
+    weighted = write("n.csv", "source,target,weight\nsource,code,0.5\ncode,target,1\ntarget,build,2\nbuild,source,\n")
+    assert edges_of(graph_from_files(weighted)) == pairs("code-source", "code-target", "build-target", "build-source")
 
 
 def test_nodes_without_a_table_come_in_order_of_first_appearance(write):

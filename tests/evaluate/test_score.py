@@ -67,7 +67,7 @@ def test_arrays_of_numpy_are_judged_as_tensors_are(probe, clouds):
     arrays = [part.numpy() for part in nodes]
     fixed, backwards = z.numpy().copy(), z.numpy()[:, ::-1].copy()[:, ::-1]
     fixed.flags.writeable = False
-    for given in (z.numpy(), z.numpy().astype(np.float64), fixed, backwards):
+    for given in (z.numpy(), z.numpy().astype(np.float64), z.numpy().astype(">f4"), fixed, backwards):
         assert score([given], *arrays, probe=probe, seeds=[0]) == expected
     with pytest.raises(SignnapError, match="expected a list"):
         score(z.numpy(), *arrays)

@@ -68,14 +68,14 @@ def contents(folder):
 def test_it_removes_no_run_but_its_own(graph, tmp_path, small_graph, hasty):
     SIGNNAP(dim=4, negatives=4, iterations=1).fit(replace(small_graph, name=graph), out=tmp_path / "run")
     before = contents(tmp_path)
-    with pytest.raises(SignnapError, match=r"run.config\.toml is there already, and not by an earlier demo: give"):
+    with pytest.raises(SignnapError, match=r"run.config\.toml is there already, without the demo.txt of"):
         demo.run_demo(tmp_path)
     assert contents(tmp_path) == before
 
 
 def test_it_overwrites_no_file_but_its_own(tmp_path, hasty):
     (tmp_path / "embeddings.csv").write_text("mine")
-    with pytest.raises(SignnapError, match=r"embeddings\.csv is there already, and not by an earlier demo"):
+    with pytest.raises(SignnapError, match=r"embeddings\.csv is there already, without the demo.txt of"):
         demo.run_demo(tmp_path)
     assert [path.name for path in tmp_path.rglob("*")] == ["embeddings.csv"]
 

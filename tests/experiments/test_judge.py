@@ -178,8 +178,11 @@ def test_the_spread_is_over_seeds_of_one_model(name, value, labelled, models):
 def test_one_run_is_not_two(labelled, models):
     with pytest.raises(SignnapError, match="2 of the runs are of encoder seed 1: expected each seed once"):
         judge([*models, models[1]], labelled, **RULES)
-    elsewhere = SIGNNAP(dim=8, negatives=16, iterations=20, seed=3).fit(replace(labelled, name="elsewhere"))
-    with pytest.raises(SignnapError, match="graph is 'labelled' and 'elsewhere'"):
+    rules = {"dim": 8, "negatives": 16, "iterations": 20, "seed": 3}
+    renamed = SIGNNAP(**rules).fit(replace(labelled, name="elsewhere"))
+    assert judge([*models, renamed], labelled, **RULES)["encoder_seeds"] == len(models) + 1
+    elsewhere = SIGNNAP(**rules).fit(replace(labelled, x=labelled.x.roll(1, dims=0)))
+    with pytest.raises(SignnapError, match="the runs were not trained on one and the same graph: judge"):
         judge([*models, elsewhere], labelled, **RULES)
     z = torch.from_numpy(models[0].transform(labelled))
     assert judge([z, z], labelled, **RULES)["encoder_seeds"] == 2  # of a file nobody knows what it is of

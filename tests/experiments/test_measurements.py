@@ -18,10 +18,11 @@ def test_a_line_for_every_probe_of_every_encoder(tmp_path):
     assert tests == [(0, 0, 70.0), (0, 1, 71.0), (1, 0, 72.0), (1, 1, 73.0)]
     assert [line["value"] for line in lines if line["metric"] == "validation accuracy"] == [1.0, 2.0, 3.0, 4.0]
     assert lines[0] == {
-        "method": "signnap", "backbone": "gat", "dataset": "pubmed", "split": "paper",
+        "method": "signnap", "backbone": "gat", "dataset": "pubmed", "split": "paper", "redrawn": False,
         "protocol": "linear, on dropped graphs", "settings": {"backbone": "gat", "precision": "tf32"},
-        "encoder_seed": 0, "probe_seed": 0, "metric": "test accuracy", "value": 70.0, "iterations": 7, "seconds": 2.2,
-        "peak_memory_mb": 3.0, "device": "Fast One", "version": "0.1.0+abc", "config_hash": None,
+        "encoder_seed": 0, "probe_seed": 0, "metric": "test accuracy", "value": 70.0, "iterations": 7,
+        "collapsed": False, "seconds": 2.2, "peak_memory_mb": 3.0, "device": "Fast One",
+        "version": "0.1.0+abc", "config_hash": None,
     }  # fmt: skip
 
 
@@ -35,3 +36,13 @@ def test_settings_are_told_apart_by_their_hash(tmp_path):
     assert hashes[0] == hashes[2] != hashes[1] and len(hashes[0]) == 16
     assert found["pubmed"]["backbone"] == "gcn" and found["pubmed"]["version"] == "0.1.0"
     assert found["pubmed"]["peak_memory_mb"] is None
+
+
+def test_encoders_that_several_cells_share_count_once(tmp_path):
+    results = Results(tmp_path / "rows.jsonl")
+    collapsed = {"collapsed": {"1": "constant"}}
+    results.add(cell("DGI", "pubmed"), row([[70.0], [71.0]], **collapsed))
+    results.add(cell("DGI", "pubmed", looks=("spread",)), row([[70.5], [71.5], [float("nan")]]))
+    tests = [line for line in measurements(results) if line["metric"] == "test accuracy"]
+    assert [(line["encoder_seed"], line["value"]) for line in tests] == [(0, 70.0), (1, 71.0), (2, None)]
+    assert [line["collapsed"] for line in tests] == [False, True, False]

@@ -64,9 +64,13 @@ def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
     from ..data import align, read_embeddings
     from ..errors import SignnapError
 
-    if path.is_dir():
+    try:
+        folder, there = path.is_dir(), path.exists()
+    except OSError as error:
+        raise SignnapError(f"cannot read {path}: {error.strerror or error}") from error
+    if folder:
         return open_run(path)
-    if not path.exists():
+    if not there:
         raise SignnapError(f"there is no run folder or file {path}")
     if dropped:
         raise SignnapError(f"--dropped-probe embeds the graph anew and so needs run folders, but {path} is not one")

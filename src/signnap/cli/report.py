@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import SignnapError
-from .options import Json
+from .options import Json, path
 from .output import emit, say
 
 if TYPE_CHECKING:
@@ -20,45 +20,58 @@ SUFFIXES = (".html", ".jsonl")
 
 
 def report(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The folder that reproduce wrote.")],
-    out: Annotated[Path, typer.Option(help="FILE.html, a page with all figures, or FILE.jsonl, a line per accuracy.")],
+    results: Annotated[Path, typer.Argument(parser=path, metavar="RESULTS", help="The folder that reproduce wrote.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            parser=path, metavar="FILE", help="FILE.html, a page with all figures, or FILE.jsonl, a line per accuracy."
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
     """Make one file of all results: claims, tables and figures to read, or every accuracy for other programs."""
-    if out.suffix not in SUFFIXES:
+    suffix = out.suffix.lower()
+    if suffix not in SUFFIXES:
         raise SignnapError(f"{out} ends in {out.suffix!r}: expected {' or '.join(SUFFIXES)}")
     from ..experiments.cells import Results
     from ..storage import write_text
 
     rows = Results(results / "rows.jsonl")
-    count = len(list(rows))
-    if not count:
-        raise SignnapError(f"{results} has no results: expected a folder that reproduce wrote, with rows.jsonl in it")
+    states = ["error" not in row for row in rows]
+    if not any(states):
+        found = f"{len(states)} rows, all of cells that failed" if states else "no rows.jsonl with any in it"
+        raise SignnapError(f"{results} has no results, but {found}: expected a folder that reproduce wrote")
     if out.resolve() == rows.path.resolve():
         raise SignnapError(f"{out} holds the results themselves: expected another file")
-    write_text(out, _page(rows) if out.suffix == ".html" else _lines(rows))
+    write_text(out, _page(rows) if suffix == ".html" else _lines(rows))
     say(f"wrote {out}")
-    emit({"report": str(out), "rows": count}, as_json)
+    emit({"report": str(out), "rows": len(states)}, as_json)
 
 
 def _page(rows: Results) -> str:
+    """The whole reproduction, of a quick try as such."""
     from tempfile import TemporaryDirectory
 
+    from ..experiments import quick as trying
+    from ..experiments.cells import Results
     from ..experiments.targets import TARGETS
     from ..report.canvas import save
     from ..report.html import document
 
+    quick = any(row["cell"]["probe"] == trying.PROBE for row in rows)
+    rows = Results(rows.path, trying.quickened) if quick else rows
+    count = lambda target: 1 if quick else target.seeds
     pictures = {}
     with TemporaryDirectory() as folder:
         for name, target in TARGETS.items():
             if target.figure is not None:
-                picture, *_ = save(target.figure(rows, target.seeds), Path(folder) / name)
+                picture, *_ = save(target.figure(rows, count(target)), Path(folder) / name)
                 pictures[picture.name] = picture.read_bytes()
     page = TARGETS["reproduction"]
-    return document("Reproduction", page.page(rows, page.seeds), pictures)
+    return document("Reproduction", (trying.BANNER if quick else "") + page.page(rows, count(page)), pictures)
 
 
 def _lines(rows: Results) -> str:
     from ..experiments.measurements import measurements
 
-    return "".join(json.dumps(line) + "\n" for line in measurements(rows))
+    return "".join(json.dumps(line, allow_nan=False) + "\n" for line in measurements(rows))

@@ -71,13 +71,14 @@ def _column_of_ids(table: Table, graph: Graph) -> str | None:
     """The first column with a name, or else the index that a data frame left without one, if it holds the graph's ids.
 
     Taken for a dimension they would spoil the embedding, and their rows stand in any order. Nothing less than all
-    ids, each of them once, is proof: a dimension may hold some of them.
+    ids, each of them once, is proof: a dimension may hold some of them. An index that counts the rows proves nothing.
     """
-    expected = sorted(_graph_keys(graph).to_pylist())
+    expected, rows = sorted(_graph_keys(graph).to_pylist()), [str(row) for row in range(len(table))]
     named = [name for name in table.columns if name not in table.nameless]
     for name in [*named[:1], *sorted(table.nameless.intersection(table.columns))]:
-        found = keys(table, name)
-        if not found.null_count and sorted(found.to_pylist()) == expected:
+        found = keys(table, name).to_pylist()
+        counts = name in table.nameless and found == rows
+        if None not in found and not counts and sorted(found) == expected:
             log.info("%s: took column %r, which holds the graph's ids, for the ids", table.title, name)
             return name
     return None

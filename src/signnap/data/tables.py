@@ -22,6 +22,8 @@ _ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "
 ID_NAMES = ("id", "node", "node_id", "name")
 LABEL_NAMES = ("label", "class", "y", "target")
 #: How data frames write an index that has no name: never meant as data.
+#: So many rows are enough to see what a column holds.
+_GLANCE = 100
 _NAMELESS = ("", "__index_level_0__", "Unnamed: 0")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 #: 16 GiB of 32-bit numbers: a few compressed kilobytes can claim any size.
@@ -129,6 +131,8 @@ def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], 
         return True
     if not known and any(is_number(cell) for cell in first[:keys]):
         return False
+    if known and _above_numbers(cells, first, keys):
+        return True
     again = _found_below(cells, first[:keys])
     if known and not any({cell.lower() for cell in again}.issuperset(group) for group in known):
         return True
@@ -139,6 +143,15 @@ def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], 
     elif not again:
         log.info("%s: took the first row for its header: %s", cells.path, shown)
     return not again
+
+
+def _above_numbers(cells: Cells, first: Sequence[str], keys: int) -> bool:
+    """Whether words of the first row stand above nothing but numbers, as that of a weight does."""
+    for cell, column in list(zip(first, cells.columns, strict=True))[keys:]:
+        below = [text.strip() for text in column.slice(1, _GLANCE).to_pylist() if text]
+        if below and cell and not is_number(cell) and all(map(is_number, below)):
+            return True
+    return False
 
 
 def _found_below(cells: Cells, wanted: Sequence[str]) -> list[str]:

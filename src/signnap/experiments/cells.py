@@ -67,6 +67,7 @@ class Results:
         for number, line in enumerate(self._lines(), 1):
             try:
                 row = json.loads(line)
+                _expect_whole(row)
                 self._keep(Cell(**row["cell"]), row, row["seeds"])
             except (ValueError, TypeError, KeyError) as error:
                 raise SignnapError(f"{self.path}, line {number} is not a result of this program") from error
@@ -129,3 +130,12 @@ class Results:
     def write(self) -> None:
         """Write the file; before the first cell, this tells whether it can be written at all."""
         write_text(self.path, "".join(json.dumps(row) + "\n" for row in self))
+
+
+def _expect_whole(row: dict[str, Any]) -> None:
+    """Raise ValueError or KeyError unless a row has what every reader of rows asks it for."""
+    seeds, settings = row["seeds"], row["cell"].get("settings", {})
+    if not isinstance(settings, dict) or not seeds:
+        raise ValueError
+    if "error" not in row and (row["seconds"] < 0 or any(len(row[name]) != len(seeds) for name in _PER_SEED)):
+        raise ValueError

@@ -69,7 +69,7 @@ def _clear(folder: RunFolder, *others: Path) -> None:
     written = [folder.config, folder.metrics, folder.model, folder.state, folder.facts, *others]
     found = [file for file in written if file.exists()]
     if found and not (folder.path / MARK).exists():
-        raise SignnapError(f"{found[0]} is there already, and not by an earlier demo: give another --out")
+        raise SignnapError(f"{found[0]} is there already, without the {MARK} of an earlier demo: give another --out")
     for file in found:
         file.unlink()
 

@@ -10,6 +10,8 @@ from .cells import Cell
 
 BANNER = "**A quick try: one iteration, narrow layers, short probes. It shows that all runs, no more.**\n\n"
 ITERATIONS = 1
+#: By this probe the rows of a try are recognised.
+PROBE = "linear-quick"
 #: What else is made small, unless a cell says how large it is to be.
 _SMALL: dict[str, dict[str, Any]] = {
     **{name: {"dim": 32} for name in ("supervised", "dropedge", "signnap", "cmv")},
@@ -26,5 +28,5 @@ def quickened(cell: Cell) -> Cell:
     settings = _SMALL.get(cell.method, {}) | cell.settings
     if method_class(cell.method).trains:
         settings |= {"iterations": ITERATIONS}
-    probe = "linear-quick" if cell.probe != "none" else "none"
+    probe = PROBE if cell.probe != "none" else "none"
     return replace(cell, settings=settings, probe=probe, probe_seeds=1)
