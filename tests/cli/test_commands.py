@@ -210,6 +210,7 @@ def test_demo(command, monkeypatch):
     monkeypatch.setattr(demo, "ITERATIONS", 2)
     monkeypatch.setattr(demo, "score", lambda z, y, *split: demo_score)
     monkeypatch.setattr(demo, "stability", lambda draw: draw().shape and demo_score)
+    assert command("demo").code == 0 and Path("runs/demo/run/config.toml").exists()
     found = command("demo", "--out", "here", "--json").json
     assert found["seconds"] > 0
     assert [set(row) >= {"method", "accuracy", "accuracy_perturbed", "stability"} for row in found["rows"]] == [

@@ -19,9 +19,9 @@ def named(text: str) -> str:
     return text
 
 
-def path(text: str) -> Path:
-    """A path; an empty one would mean the present folder."""
-    return Path(named(text))
+def path(text: str | Path) -> Path:
+    """A path; an empty one would mean the present folder. Typer sends defaults, which are paths, through here too."""
+    return Path(named(str(text)))
 
 
 GraphArgument = Annotated[
