@@ -57,7 +57,8 @@ def test_the_files_of_a_run(trained):
 def partly(error):
     """A writer that puts half a file on the disk and then fails."""
 
-    def write(content, where):
+    def write(*given):
+        where = next(each for each in given if hasattr(each, "write") or isinstance(each, Path))
         with where if hasattr(where, "write") else open(where, "wb") as file:
             file.write(b"half of a fi")
         raise error
@@ -65,9 +66,16 @@ def partly(error):
     return write
 
 
-@pytest.mark.parametrize("writer", ["torch.save", "safetensors.torch.save_file"])
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
 @pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left on device"), RuntimeError("unexpected pos 64 vs 0\nstack")]
+    ("writer", "error"),
+    [
+        ("torch.save", FULL),
+        ("torch.save", RuntimeError("unexpected pos 64 vs 0\nstack")),
+        ("pathlib.Path.write_bytes", FULL),
+    ],
 )
 def test_a_failure_while_writing_leaves_the_old_file(writer, error, trained, monkeypatch):
     model, folder = trained

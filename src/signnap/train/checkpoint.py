@@ -56,12 +56,12 @@ class RunFolder:
             _as_oserror(torch.save, state, file)
 
     def _save_weights(self, weights: dict[str, Tensor]) -> None:
-        from safetensors.torch import save_file
+        from safetensors.torch import save
 
         # Copies, because the format refuses layers that share their weights.
         copies = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in weights.items()}
         with replacing(self.model) as temporary:
-            _as_oserror(save_file, copies, temporary)
+            temporary.write_bytes(save(copies))  # not save_file, which leaves a file of its own where it is killed
 
     def load_state(self) -> dict[str, Any]:
         """Read ``state.pt`` as data: nothing in it can run."""
