@@ -12,6 +12,7 @@ from tiny_cells import GRAPH, SEEDS, SPLIT, TINY, expected, fill, numbers, tiny
 
 from signnap import SIGNNAP
 from signnap.data import make_split
+from signnap.errors import SignnapError
 from signnap.evaluate import logistic, score_classes
 from signnap.experiments import runner
 from signnap.experiments.cells import Results
@@ -155,3 +156,16 @@ def test_seconds_are_those_of_training(results, monkeypatch):
 
     monkeypatch.setattr(runner, "load_graph", slow)
     assert 0 < one(tiny("raw"), results)["seconds"] < 0.3
+
+
+def test_a_graph_that_cannot_be_had_is_asked_for_once(results, monkeypatch):
+    asked = []
+
+    def offline(name):
+        asked.append(name)
+        raise SignnapError(f"{name}: no network")
+
+    monkeypatch.setattr(runner, "load_graph", offline)
+    cells = [tiny(method, graph) for method in ("raw", "deepwalk") for graph in ("a", "b")]
+    assert fill(cells, results) == 4 and asked == ["a", "b"]
+    assert all("no network" in results.find(cell, SEEDS)["error"] for cell in cells)

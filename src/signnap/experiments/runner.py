@@ -88,6 +88,24 @@ def _trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list
     return sorted(groups.values(), key=lambda group: places.index(group[0][0].graph))
 
 
+def _loader() -> Callable[[str], Graph]:
+    """Keep the last graph, or why it could not be had: a download takes its time to give up, and cells are many."""
+
+    @lru_cache(maxsize=1)
+    def outcome(name: str) -> Graph | SignnapError:
+        try:
+            return load_graph(name)
+        except SignnapError as error:
+            return error
+
+    def load(name: str) -> Graph:
+        if isinstance(found := outcome(name), SignnapError):
+            raise found
+        return found
+
+    return load
+
+
 @dataclass
 class _Runner:
     """Keeps the graph at hand, and the rows whose judges are still at work."""
@@ -96,7 +114,7 @@ class _Runner:
     device: torch.device
     pool: ProcessPoolExecutor | None
     failed: Callable[[Cell, str], None]
-    load: Callable[[str], Graph] = field(default_factory=lambda: lru_cache(maxsize=1)(load_graph))
+    load: Callable[[str], Graph] = field(default_factory=_loader)
     pending: list[_Pending] = field(default_factory=list)
 
     def run(self, cells: list[Cell], seeds: list[int]) -> None:
