@@ -77,6 +77,13 @@ def test_where_a_figure_lies(figure, where):
     assert fidelity.Compared(81.0, [81.0]).place == "inside"
 
 
+@pytest.mark.parametrize(
+    ("figure", "reaches"), [(81.0, False), (83.25, True), (83.75, False), (79.5, True), (79.25, False)]
+)
+def test_a_deviation_that_reaches_into_the_range(figure, reaches):
+    assert fidelity.Compared(figure, [81.0, 83.0, 80.0], 0.5).reaches == reaches
+
+
 def test_how_far_a_figure_is():
     draws = np.random.default_rng(0).normal(70, 2, (4000, 11))
     distances = [fidelity.Compared(one, list(ten)).distance for one, *ten in draws]
@@ -105,9 +112,19 @@ def test_the_page_of_fidelity(results):
     assert len(lines) == 1 + 5 * len(GRAPHS)
     assert page.startswith("The paper's figure lies within the range of our encoder seeds in 1 of 30 cells. ")
     written = lambda graph, *gaps: [f"{theirs[graph] + gap:.2f}" for gap in gaps]
-    assert lines["SIGNNAP(GCN)", "pubmed"] == [*written("pubmed", 0, -1, 0.5, 2), "2", "inside", "-0.19", "–"]
+    deviations = {graph: numbers[1] for graph, numbers in reported()["overall"]["SIGNNAP(GCN)"].items()}
+    figure = lambda graph: f"{theirs[graph]:.2f} ± {deviations[graph]:.2f}"
+    assert lines["SIGNNAP(GCN)", "pubmed"] == [
+        figure("pubmed"),
+        *written("pubmed", -1, 0.5, 2),
+        "2",
+        "inside",
+        "-0.19",
+        "–",
+    ]
     assert lines["SIGNNAP(GCN)", "facebook"] == [
-        *written("facebook", 0, -6, -4, -2),
+        figure("facebook"),
+        *written("facebook", -6, -4, -2),
         "2",
         "2.00 above",
         "+1.15",
@@ -117,7 +134,7 @@ def test_the_page_of_fidelity(results):
     assert lines["SIGNNAP(GAT)", "pubmed"][1:] == ["–"] * 4 + ["not run", "–", "–"]
     words = " ".join(page.split())
     assert "0.7 figures would lie inside on average, and 27 or more with probability 0.00." in words
-    assert "outside, 1 lie above and 0 below." in words and ": -0.19 to +1.15, +0.48 on average." in words
+    assert "outside, 1 lie above and 0 below; the ± of 0, which" in words and ": -0.19 to +1.15, +0.48 on average." in words
     alone = fidelity.page(results, 1)  # the first encoder alone is a point
     assert "in 0 of 30 cells" in alone and "*Distance*" not in alone and "nan" not in alone
     assert {each.method for each in fidelity.recipe()} == {"signnap"}

@@ -22,16 +22,18 @@ _COLUMNS = [
 _ABOUT = """
 Were the paper's encoder one more seed of ours, it would be the best or the worst of s + 1 with probability 2/(s + 1):
 with these seeds {expected:.1f} figures would lie inside on average, and {bar} or more with probability {chance:.2f}. Of
-those outside, {above} lie above and {below} below. *Distance* is that of the paper's figure from our mean, in units of
+those outside, {above} lie above and {below} below; the ± of {reaching}, which is over the paper's classifiers, reaches
+into our range. *Distance* is that of the paper's figure from our mean, in units of
 the deviation that one more seed would have from it: {least:+.2f} to {most:+.2f}, {mean:+.2f} on average.
 """
 
 
 class Compared(NamedTuple):
-    """The paper's figure, and the accuracies of our encoders."""
+    """The paper's figure, the accuracies of our encoders, and the deviation that the paper gives."""
 
     figure: float
     encoders: list[float]
+    deviation: float = 0.0
 
     @property
     def place(self) -> str:
@@ -40,6 +42,12 @@ class Compared(NamedTuple):
         if least <= self.figure <= most:
             return "inside"
         return f"{self.figure - most:.2f} above" if self.figure > most else f"{least - self.figure:.2f} below"
+
+    @property
+    def reaches(self) -> bool:
+        """Whether a figure that lies outside is within its deviation of the range."""
+        least, most = min(self.encoders), max(self.encoders)
+        return self.place != "inside" and least - self.deviation <= self.figure <= most + self.deviation
 
     @property
     def distance(self) -> float:
@@ -67,18 +75,19 @@ def page(results: Results, seeds: int) -> str:
     lines, found = [], []
     for name in NAMES:
         for graph in GRAPHS:
-            figure = reported()["overall"][name][graph][0]
+            figure, deviation = reported()["overall"][name][graph]
+            theirs = f"{figure:.2f} ± {deviation:.2f}"
             row = results.find(cell(name, graph), seeds)
             if row is None or "error" in row:
                 state = "not run" if row is None else "failed"
-                lines.append([name, graph, f"{figure:.2f}", *["–"] * 4, state, "–", "–"])
+                lines.append([name, graph, theirs, *["–"] * 4, state, "–", "–"])
                 continue
-            each = Compared(figure, markdown.accuracies(row))
+            each = Compared(figure, markdown.accuracies(row), deviation)
             found.append(each)
-            numbers = [figure, min(each.encoders), fmean(each.encoders), max(each.encoders)]
+            numbers = [min(each.encoders), fmean(each.encoders), max(each.encoders)]
             why = "–" if each.place == "inside" else explained("fidelity", name, graph) or "not yet"
             texts = [f"{len(each.encoders)}", each.place, "–" if isnan(each.distance) else f"{each.distance:+.2f}", why]
-            lines.append([name, graph, *(f"{number:.2f}" for number in numbers), *texts])
+            lines.append([name, graph, theirs, *(f"{number:.2f}" for number in numbers), *texts])
     return f"{_summary(found, len(lines), seeds)}\n\n{markdown.table(_COLUMNS, lines)}"
 
 
@@ -96,6 +105,7 @@ def _summary(found: list[Compared], cells: int, seeds: int) -> str:
     about = _ABOUT.strip().format(
         expected=sum(shares), bar=BAR, chance=chance(shares, BAR),
         above=sum(place.endswith("above") for place in places), below=sum(place.endswith("below") for place in places),
+        reaching=sum(each.reaches for each in found),
         least=min(distances), most=max(distances), mean=fmean(distances),
     )  # fmt: skip
     return f"{head}\n\n{about}"
