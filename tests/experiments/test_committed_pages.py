@@ -1,5 +1,6 @@
 """The pages of results that are kept here say what their rows say."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -57,3 +58,8 @@ def test_the_readme_sums_up_what_the_page_says(claim, verdict):
     """If this fails, the rows say something else by now: write it into the README, too."""
     (line,) = (line for line in PLACES["reproduction"].read_text("utf-8").splitlines() if f"| **{claim}**" in line)
     assert line.split(" | ")[1].startswith(verdict)
+
+
+def test_the_readme_counts_the_figures_within_range_as_the_page_does():
+    (count,) = re.findall(r"seeds in (\d+ of \d+ cells)", (RESULTS / "table-fidelity.md").read_text("utf-8"))
+    assert f"in {count} the paper's figure" in " ".join((ROOT / "README.md").read_text("utf-8").split())

@@ -53,8 +53,8 @@ def fit_together(
     """Train all models on one graph at once: they share it, its features and, on a GPU, every launch.
 
     Each becomes what it would have become alone. What a method may not see is removed before anything else happens: all
-    labels, unless it says that it uses them. A profile is that
-    of all models together, and its trace goes to the first folder.
+    labels, unless it says that it uses them. A profile is that of all models together, and its trace goes to the first
+    folder.
     """
     plans = _plans(models, load_graph(graph), outs, choose_device(device))
     iterations, first = _length(plans), plans[0].folder
