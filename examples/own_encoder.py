@@ -7,16 +7,17 @@ from signnap import SIGNNAP, load_graph
 graph = load_graph("synthetic")
 
 
-def encoder() -> GIN:
-    return GIN(in_channels=graph.num_features, hidden_channels=32, num_layers=2, out_channels=32)
+def encoder(features: int) -> GIN:
+    return GIN(in_channels=features, hidden_channels=32, num_layers=2, out_channels=32)
 
 
-# fit works on a copy of the module; the trained one is model.encoder_.module.
-model = SIGNNAP(backbone=encoder(), negatives=256, iterations=30).fit(graph)
+# A ready module could be given as well; a function lets every seed draw its own weights. The trained module is
+# model.encoder_.module.
+model = SIGNNAP(backbone=encoder, negatives=256, iterations=30).fit(graph)
 z = model.transform(graph)
 print(f"{len(z):,} embeddings of width {z.shape[1]}, last loss {model.outcome_.numbers['loss']:.3f}")
 
-# A saved model holds weights and settings but no code, so loading needs the module again.
+# A saved model holds weights and settings but no code, so loading needs the function again.
 model.save("gin")
-again = SIGNNAP.load("gin", backbone=encoder())
+again = SIGNNAP.load("gin", backbone=encoder)
 print("loaded model agrees:", bool((again.transform(graph) == z).all()))

@@ -6,7 +6,7 @@ Bring your own: anything that behaves like one of these can stand where ours sta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -48,7 +48,14 @@ class Terms:
 
     def detached(self) -> Terms:
         """The same numbers without the graph that computed them."""
-        return replace(self, total=self.total.detach(), first=self.first.detach(), second=self.second.detach())
+        bound = self.mutual_information_bound
+        return Terms(
+            self.total.detach(),
+            self.first.detach(),
+            self.second.detach(),
+            bound.detach() if isinstance(bound, Tensor) else bound,
+            {name: value.detach() for name, value in self.carry.items()},
+        )
 
 
 class Objective(nn.Module):

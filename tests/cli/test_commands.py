@@ -110,7 +110,7 @@ def test_resume(trained, command):
     again = command("train", *GRAPH, "--out", "run", *SMALL)
     assert (again.code, again.out) == (1, "")
     assert again.err.splitlines()[-1] == (
-        "error: run already holds a run: give --resume to continue it, or another --out"
+        "error: run already holds a run: resume it (--resume), or choose another folder (--out)"
     )
     same = command("train", *GRAPH, "--out", "run", *SMALL, "--resume", "--json").json
     assert same["iterations"] == 5 and same["loss"] is not None

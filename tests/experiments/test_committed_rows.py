@@ -1,7 +1,7 @@
 """The rows that are kept here are of the settings that the program has now."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
@@ -22,8 +22,9 @@ def settings_now(cell):
 def test_presets_are_those_that_the_rows_were_trained_with():
     stale = []
     for row in map(json.loads, ROWS.read_text().splitlines()):
-        now = json.loads(json.dumps(resolved(settings_now(Cell(**row["cell"])))))
-        if row["resolved"] != now:
+        settings = settings_now(Cell(**row["cell"]))
+        younger = {each.name: each.default for each in fields(settings) if each.name != "seed"}  # than the row
+        if younger | row["resolved"] != json.loads(json.dumps(resolved(settings))):
             stale.append((row["cell"]["method"], row["cell"]["graph"]))
     assert stale == [], "their presets have changed: remove these rows and run them again"
 

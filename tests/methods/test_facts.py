@@ -11,7 +11,8 @@ import torch
 import signnap
 from signnap import SIGNNAP, Compose, DropEdge, Graph
 from signnap.errors import SignnapError
-from signnap.methods.facts import check_resumable, choose_device, own_perturbation, peak_memory_mb, run_facts
+from signnap.methods.facts import check_resumable, choose_device, peak_memory_mb, run_facts
+from signnap.methods.own_parts import described
 from signnap.methods.settings import resolve
 from signnap.train.checkpoint import RunFolder
 from signnap.train.session import Outcome
@@ -80,7 +81,9 @@ def test_a_free_folder(small_graph, tmp_path):
 
 
 def test_a_folder_in_use(stopped, small_graph):
-    with pytest.raises(SignnapError, match=r"run already holds a run: give --resume to continue it, or another --out$"):
+    with pytest.raises(
+        SignnapError, match=r"run already holds a run: resume it \(--resume\), or choose another folder \(--out\)$"
+    ):
         check(stopped, small_graph, resume=False)
 
 
@@ -98,6 +101,14 @@ def test_other_settings(change, sentence, stopped, small_graph):
     with pytest.raises(SignnapError) as caught:
         check(stopped, small_graph, **change)
     assert str(caught.value).endswith(sentence)
+
+
+def test_a_setting_that_is_younger_than_the_run_was_at_its_default(stopped, small_graph):
+    lines = stopped.config.read_text().splitlines(keepends=True)
+    stopped.config.write_text("".join(line for line in lines if not line.startswith("clip = ")))
+    check(stopped, small_graph)
+    with pytest.raises(SignnapError, match=r"was trained with clip = 0\.0, not 1\.0: cannot resume$"):
+        check(stopped, small_graph, clip=1.0)
 
 
 def test_why_there_may_not_be_more_iterations(small_graph, tmp_path):
@@ -125,7 +136,7 @@ def test_another_graph(stopped, small_graph):
 @pytest.mark.parametrize(
     ("file", "text", "sentence"),
     [
-        ("config", "# a comment\n\ndim = 8", "run was trained with method = None, not 'signnap': cannot resume"),
+        ("config", "# a comment\n\ndim = 8", "run was trained with negatives = 1024, not 16: cannot resume"),
         ("config", "dim = ", "is not a TOML file"),
         ("config", b"\xff\xfe", "is not a TOML file"),
         ("facts", "", "is not JSON"),
@@ -171,8 +182,7 @@ class Nothing:
     ],
 )
 def test_a_perturbation_of_one_s_own_is_recorded_and_must_stay(perturbation, recorded, small_graph, tmp_path):
-    assert own_perturbation(None) == {}
-    assert own_perturbation(perturbation) == {"perturbation": recorded}
+    assert described(perturbation) == recorded
     sizes = {"dim": 8, "negatives": 16}
     SIGNNAP(**sizes, iterations=3, perturbation=perturbation).fit(small_graph, out=tmp_path)
     facts = RunFolder(tmp_path).read_facts()

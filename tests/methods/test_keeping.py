@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 
@@ -173,10 +174,10 @@ def test_a_folder_is_never_taken_over(small_graph, tmp_path):
     SIGNNAP(**SMALL, iterations=2).fit(small_graph, out=tmp_path)
     before = files(tmp_path)
     for options, sentence in (
-        ({}, "already holds a run: give --resume to continue it, or another --out"),
+        ({}, "already holds a run: resume it (--resume), or choose another folder (--out)"),
         ({"resume": True}, "was trained with seed = 0, not 3: cannot resume"),
     ):
-        with pytest.raises(SignnapError, match=sentence):
+        with pytest.raises(SignnapError, match=re.escape(sentence)):
             SIGNNAP(**SMALL, iterations=2, seed=3).fit(small_graph, out=tmp_path, **options)
         assert files(tmp_path) == before
 

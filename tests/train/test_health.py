@@ -120,14 +120,15 @@ def test_a_run_that_collapses_says_so(kind, small_graph, twins):
     with pytest.raises(Collapsed, match=sentence) as caught:
         SIGNNAP(**SMALL | settings).fit(graph)
     assert str(caught.value).startswith("training collapsed: ")
-    assert str(caught.value).endswith("; --keep-going trains on regardless")
+    assert str(caught.value).endswith("; --keep-going (stop_on_collapse=False) trains on regardless")
 
 
 def test_a_collapse_says_what_can_become_of_its_folder(small_graph, tmp_path):
     wild = SIGNNAP(**SMALL, lr=1e20, iterations=20)
     with pytest.raises(Collapsed) as caught:
         wild.fit(small_graph, out=tmp_path)
-    assert str(caught.value).endswith("; --resume --keep-going trains on regardless, other settings need another --out")
+    ways_out = "--resume --keep-going (stop_on_collapse=False) trains on regardless, other settings need another folder"
+    assert str(caught.value).endswith(f"; {ways_out} (--out)")
     assert wild.fit(small_graph, out=tmp_path, resume=True, stop_on_collapse=False).outcome_.iteration == 20
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import platform
-import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import torch
 
 from .. import __version__
 from ..config import read_toml
-from ..contracts import Perturbation
 from ..errors import SignnapError
 from ..graph import Graph
 from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
 from .basics import Basics
+from .own_parts import expect_same_parts
 
 
 @dataclass(frozen=True)
@@ -77,11 +76,6 @@ def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:
     return facts
 
 
-def own_perturbation(perturbation: Perturbation | None) -> dict[str, str]:
-    """What a run records of a perturbation that its settings do not describe: how it prints, without addresses."""
-    return {} if perturbation is None else {"perturbation": re.sub(" at 0x[0-9a-fA-F]+", "", repr(perturbation))}
-
-
 def peak_memory_mb(device: torch.device) -> float:
     """The most memory this process has held, in MB: the GPU's where that did the work."""
     if device.type == "cuda":
@@ -106,22 +100,19 @@ def check_resumable(
             raise SignnapError(f"{folder.path} holds no run to resume: it has no {folder.config.name}")
         return
     if not resume:
-        raise SignnapError(f"{folder.path} already holds a run: give --resume to continue it, or another --out")
+        raise SignnapError(f"{folder.path} already holds a run: resume it (--resume), or choose another folder (--out)")
     _expect_same_settings(folder, settings, extendable)
     known = folder.read_facts()
     if known["fingerprint"] != facts["fingerprint"]:
         raise SignnapError(f"{folder.path} was trained on another graph than {facts['graph']}: cannot resume")
-    parts = [each.get("perturbation", "that of its settings") for each in (known, facts)]
-    if parts[0] != parts[1]:
-        raise SignnapError(
-            f"{folder.path} was trained with another perturbation ({parts[0]}, not {parts[1]}): cannot resume"
-        )
+    expect_same_parts(str(folder.path), known, facts)
     if known["finished"] and not folder.can_continue():
         raise SignnapError(f"{folder.path} holds a model without its training state: cannot resume")
 
 
 def _expect_same_settings(folder: RunFolder, settings: Basics, extendable: bool) -> None:
-    before, why = read_toml(folder.config), ""
+    # a setting that is younger than the run was, in effect, at its default
+    before, why = {each.name: each.default for each in fields(settings)} | read_toml(folder.config), ""
     for name, value in asdict(settings).items():
         if before.get(name) == value:
             continue

@@ -18,7 +18,8 @@ from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
 from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
-from .facts import check_resumable, choose_device, own_perturbation, run_facts
+from .facts import Sizes, check_resumable, choose_device, run_facts
+from .own_parts import described
 
 if TYPE_CHECKING:
     import torch
@@ -58,6 +59,8 @@ def fit_together(
     """
     plans = _plans(models, load_graph(graph), outs, choose_device(device))
     iterations, first = _length(plans), plans[0].folder
+    if resume and any(plan.folder is None for plan in plans):
+        raise SignnapError("a run is resumed from its folder: give out as well")
     if profile and first is None:
         raise SignnapError("a profile is written to the folder of its run: give out as well")
     for plan in plans:
@@ -83,7 +86,8 @@ def _plans(
     known = {split: run_facts(part) for split, part in seen.items()}
     plans = []
     for model, settings, out in zip(models, chosen, outs, strict=True):
-        facts = known[settings.split] | own_perturbation(model.get_params().get("perturbation"))
+        own = model.own(Sizes.of(seen[settings.split]))
+        facts = known[settings.split] | {name: described(part) for name, part in own.items()}
         folder = None if out is None else RunFolder(out)
         plans.append(_Plan(model, settings, seen[settings.split], facts, folder))
     return plans

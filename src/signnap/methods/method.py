@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 
 from .. import rng
 from ..config import build, read_toml, to_toml
@@ -38,7 +39,7 @@ class Method:
     """
 
     name: ClassVar[str]
-    #: further keywords: objects of the user's own
+    #: keywords that take objects of the user's own
     own_parts: ClassVar[tuple[str, ...]] = ()
     #: capabilities, from which tables of methods are computed
     uses_labels: ClassVar[bool] = False
@@ -70,7 +71,12 @@ class Method:
     @classmethod
     def parameters(cls) -> list[str]:
         """The names of all keywords."""
-        return [*(field.name for field in fields(METHODS[cls.name])), *cls.own_parts, "preset"]
+        if cls.name not in METHODS:
+            raise SignnapError(
+                f"the method {cls.name!r} has no settings: expected them in METHODS of methods/settings.py"
+            )
+        names = [field.name for field in fields(METHODS[cls.name])]
+        return [*names, *(name for name in cls.own_parts if name not in names), "preset"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters as given; None means that the preset decides."""
@@ -98,7 +104,11 @@ class Method:
 
     def _plain_params(self) -> dict[str, Any]:
         """The parameters that are settings."""
-        return {name: value for name, value in self._params.items() if name not in ("preset", *self.own_parts)}
+        return {field.name: self._params[field.name] for field in fields(METHODS[self.name])}
+
+    def own(self, sizes: Sizes) -> dict[str, Any]:
+        """The parts that are objects of the user's own, by their keyword."""
+        return {}
 
     def build_encoder(self, settings: Any, sizes: Sizes) -> Encoder:
         """The encoder with freshly drawn weights, from torch's default generator."""
@@ -111,7 +121,7 @@ class Method:
     def task(self, graph: Graph) -> Any:
         """What ``fit`` trains on a graph, for callers that drive the loop themselves."""
         settings = self.settings_for(graph.name)
-        return self.build_task(settings, clean_view(graph, settings), self._drawn(settings, graph))
+        return self.build_task(settings, clean_view(graph, settings), self._drawn(settings, Sizes.of(graph)))
 
     def run(self, graph: Graph) -> Run:
         """The same with its optimiser, at iteration 0."""
@@ -121,9 +131,9 @@ class Method:
             factor=rate_factor(settings.schedule, settings.iterations), clip=settings.clip, patience=settings.patience,
         )  # fmt: skip
 
-    def _drawn(self, settings: Basics, graph: Graph) -> Encoder:
+    def _drawn(self, settings: Basics, sizes: Sizes) -> Encoder:
         with rng.as_default(rng.generator(settings.seed, "init")):
-            return self.build_encoder(settings, Sizes.of(graph))
+            return self.build_encoder(settings, sizes)
 
     def may_see(self, graph: Graph, split: str) -> Graph:
         """What of a graph training gets: structure and features, of the training nodes only in an inductive split."""
@@ -164,11 +174,17 @@ class Method:
         fit_together(models, graph, outs, **options)
 
     def untrained(self: M, graph: Any) -> M:
-        """The same model with freshly drawn weights and no training: the baseline that keeps everybody honest."""
+        """The same model with freshly drawn weights and no training: the baseline that keeps everybody honest.
+
+        A module of your own keeps the weights that it was given with; a function that makes one draws them anew.
+        """
         graph = load_graph(graph)
         twin = type(self)(**self._params)
         twin.settings_, twin.facts_ = self.settings_for(graph.name), run_facts(graph)
-        twin.encoder_ = self._drawn(twin.settings_, graph)
+        twin.encoder_ = self._drawn(twin.settings_, Sizes.of(graph))
+        if any(is_lazy(weight) for weight in twin.encoder_.parameters()):
+            with rng.as_default(rng.generator(twin.settings_.seed, "sizes")):
+                twin.transform(graph)  # sizes them, as training does
         return twin
 
     def view(self, graph: Any) -> View:
@@ -210,14 +226,17 @@ class Method:
 
     @classmethod
     def load(cls: type[M], path: str | Path, **parts: Any) -> M:
-        """Read a run folder or a saved model; objects of your own that it was made with are needed again."""
+        """Read a run folder or a saved model; ``parts`` of your own that it was made with are needed again."""
         folder = RunFolder(path)
         folder.expect()
+        for name in parts:
+            if name not in cls.own_parts:
+                raise unknown_name("part", name, cls.own_parts)
         settings = build(METHODS[cls.name], read_toml(folder.config), str(folder.config))
         model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         model.set_params(**{name: part for name, part in parts.items() if part is not None})
         model.settings_, model.facts_ = settings, folder.read_facts()
-        model.encoder_ = model.build_encoder(settings, Sizes.recorded(model.facts_))
+        model.encoder_ = model._drawn(settings, Sizes.recorded(model.facts_))
         folder.load_into(model.encoder_)
         return model
 

@@ -41,20 +41,20 @@ _HOMES = {
 
 def method_class(name: str) -> type[Method]:
     """The class of a method."""
-    if name not in _HOMES:
+    if name not in list(_HOMES):
         raise unknown_name("method", name, _HOMES)
     module, _, kind = _HOMES[name].partition(".")
     return getattr(import_module(f"{__package__}.{module}"), kind)
 
 
-def load_method(path: str | Path) -> Method:
-    """Read a run folder or a saved model of any method."""
+def load_method(path: str | Path, **parts: Any) -> Method:
+    """Read a run folder or a saved model of any method; parts of your own that it was made with are needed again."""
     folder = RunFolder(path)
     folder.expect()
     name = read_toml(folder.config).get("method")
     if name not in list(_HOMES):  # a list compares with anything that a file may say
         raise SignnapError(f"{folder.config} names the method {name!r}: expected one of {', '.join(_HOMES)}")
-    return method_class(name).load(path)
+    return method_class(name).load(path, **parts)
 
 
 def capabilities() -> list[dict[str, Any]]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Callable
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from torch import nn
 
+from .. import rng
 from ..config import read_toml
 from ..contracts import Encoder, Objective, Perturbation
 from ..encoders import build_encoder
@@ -22,13 +25,19 @@ from .method import Method
 from .settings import Settings
 from .two_views import TwoViews
 
+#: what a part of the user's own is called where only its name can stand
+CUSTOM = "custom"
+_AN = {"backbone": "an encoder", "objective": "an objective", "perturbation": "a perturbation"}
+
 
 class SIGNNAP(Method):
     """Node embeddings that hold still when the graph is perturbed, with scikit-learn's manners.
 
     Every field of :class:`~signnap.methods.settings.Settings` is a keyword; one that is not given (None) comes
     from the preset's sections for the backbone and, for a benchmark graph, the data set. ``backbone`` may be any
-    ``nn.Module`` that takes ``(x, edge_index)``; ``objective`` and ``perturbation`` may be objects of your own.
+    ``nn.Module`` that takes ``(x, edge_index)``, whose weights are where every seed starts, or a function that makes
+    one for a number of features, so that every seed draws its own. ``objective`` and ``perturbation`` may be objects of
+    your own, too.
 
     >>> from signnap import SIGNNAP, load_graph
     >>> graph = load_graph("synthetic")
@@ -38,11 +47,11 @@ class SIGNNAP(Method):
     """
 
     name = "signnap"
-    own_parts = ("perturbation",)
+    own_parts = ("backbone", "objective", "perturbation")
 
     def __init__(
         self,
-        backbone: str | nn.Module = "gcn",
+        backbone: str | nn.Module | Callable[[int], nn.Module] = "gcn",
         *,
         objective: str | Objective | None = None,
         perturbation: Perturbation | None = None,
@@ -55,14 +64,42 @@ class SIGNNAP(Method):
     def _plain_params(self) -> dict[str, Any]:
         """A part of your own is called "custom" in the settings."""
         plain = super()._plain_params()
-        own = {"backbone": nn.Module, "objective": Objective}
-        return plain | {name: "custom" for name, kind in own.items() if isinstance(plain[name], kind)}
+        for name, kind in {"backbone": nn.Module, "objective": Objective}.items():
+            if isinstance(plain[name], kind) or (name == "backbone" and callable(plain[name])):
+                plain[name] = CUSTOM
+            elif not isinstance(plain[name], (str, NoneType)):
+                what = "an Objective" if kind is Objective else "a Module"
+                raise SignnapError(f"{name} is {plain[name]!r}: expected a name, or {what} of your own")
+        return plain
+
+    def own(self, sizes: Sizes) -> dict[str, Any]:
+        """Backbone, objective and perturbation where they are no names."""
+        own = {name: part for name in self.own_parts if not isinstance(part := self._params[name], (str, NoneType))}
+        if "backbone" in own:
+            with rng.as_default(rng.generator(0, "init")):
+                own["backbone"] = self._own_encoder(sizes)
+        return own
+
+    def _given(self, name: str) -> Any:
+        """A part as it was given; of a loaded model only its name may be known."""
+        if isinstance(part := self._params[name], str) and part == CUSTOM:
+            raise SignnapError(f"this model had {_AN[name]} of your own: pass it as {name} to train again")
+        return part
+
+    def _own_encoder(self, sizes: Sizes) -> nn.Module:
+        given = self._given("backbone")
+        if isinstance(given, nn.Module):
+            return copy.deepcopy(given)
+        if not isinstance(made := given(sizes.features), nn.Module):
+            raise SignnapError(
+                f"the backbone made a {type(made).__name__} for {sizes.features} features: expected a Module"
+            )
+        return made
 
     def build_encoder(self, settings: Settings, sizes: Sizes) -> Encoder:
-        """The backbone that the settings name, or a copy of the one that was given."""
-        given = self._params["backbone"]
+        """The backbone that the settings name, a copy of the one that was given, or what makes one makes."""
         return build_encoder(
-            copy.deepcopy(given) if settings.backbone == "custom" else settings.backbone,
+            self._own_encoder(sizes) if settings.backbone == CUSTOM else settings.backbone,
             in_dim=sizes.features, dim=settings.dim, layers=settings.layers, dropout=settings.dropout,
             heads=settings.heads,
         )  # fmt: skip
@@ -70,22 +107,38 @@ class SIGNNAP(Method):
     def build_task(self, settings: Settings, view: View, encoder: Encoder) -> TwoViews:
         """The paper's two views (Eq. 2) and its objective (Eq. 6)."""
         objective = build_objective(
-            copy.deepcopy(self._params["objective"]) if settings.objective == "custom" else settings.objective,
+            copy.deepcopy(self._given("objective")) if settings.objective == CUSTOM else settings.objective,
             settings.negatives, settings.temperature, settings.momentum, settings.share, settings.precision,
         )  # fmt: skip
-        perturbation = self._params["perturbation"] or build_perturbation(
-            settings.drop_edge, settings.drop_law, settings.mask_features, settings.noise
-        )
+        if (perturbation := self._given("perturbation")) is None:
+            perturbation = build_perturbation(
+                settings.drop_edge, settings.drop_law, settings.mask_features, settings.noise
+            )
+        if not callable(perturbation):
+            raise SignnapError(f"the perturbation is {perturbation!r}: expected a function of a view and a generator")
         coarse = settings.precision != "float32"
         return TwoViews(view, encoder, objective, (perturbation, perturbation), settings.seed, coarse)
 
     @classmethod
-    def load(cls, path: str | Path, backbone: nn.Module | None = None, **parts: Any) -> SIGNNAP:
-        """Read a run folder or a saved model; a model with an encoder of your own needs that module again."""
+    def load(cls, path: str | Path, backbone: Any = None, **parts: Any) -> SIGNNAP:
+        """Read a run folder or a saved model.
+
+        One with an encoder of your own needs that again, as ``backbone``; your own ``objective`` and ``perturbation``
+        are needed only to train on.
+        """
         folder = RunFolder(path)
-        if folder.exists() and read_toml(folder.config).get("backbone") == "custom" and backbone is None:
-            raise SignnapError(f"{path} was trained with an encoder of your own: pass the module as backbone")
-        return super().load(path, backbone=backbone, **parts)
+        if folder.exists():
+            known = read_toml(folder.config).get("backbone")
+            if known == CUSTOM and backbone is None:
+                raise SignnapError(
+                    f"{path} was trained with an encoder of your own: pass it as backbone to SIGNNAP.load"
+                )
+            if known != CUSTOM and backbone is not None:
+                raise SignnapError(f"{path} was trained with the backbone {known}: it takes none of your own")
+        model = super().load(path, backbone=backbone, **parts)
+        if "perturbation" in model.facts_ and model._params["perturbation"] is None:
+            model._params["perturbation"] = CUSTOM
+        return model
 
 
 def _with_backbone_first(kind: type[SIGNNAP]) -> None:

@@ -64,7 +64,7 @@ class Supervised(Method):
     def task(self, graph: Graph) -> Classification:
         settings = self.settings_for(graph.name)
         drop = build_perturbation(settings.drop_edge, "exact")
-        return Classification(graph, settings, self._drawn(settings, graph), drop)
+        return Classification(graph, settings, self._drawn(settings, Sizes.of(graph)), drop)
 
 
 class DropEdge(Supervised):

@@ -57,7 +57,7 @@ class Fixed(Method):
 
     def _compute(self, settings: Any, graph: Graph) -> None:
         begun = time.perf_counter()
-        encoder = self._drawn(settings, graph).to(graph.pattern.device)
+        encoder = self._drawn(settings, Sizes.of(graph)).to(graph.pattern.device)
         self.adjust(encoder, clean_view(graph, settings), settings)
         self.settings_, self.encoder_ = settings, encoder
         self.outcome_ = Outcome(0, time.perf_counter() - begun, {})

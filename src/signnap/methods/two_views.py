@@ -9,10 +9,12 @@ from torch import Tensor, nn
 
 from .. import rng
 from ..contracts import Encoder, Objective, Perturbation, Terms
+from ..errors import SignnapError
 from ..geometry import alignment, spread
 from ..graph import View
 from ..train.loop import Step
 from ..train.regions import region
+from .own_parts import changes, expect_embeddings, expect_terms, expect_view
 
 
 class TwoViews:
@@ -36,24 +38,34 @@ class TwoViews:
         self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
         # A module that sizes itself on first use draws its weights here.
         with torch.no_grad(), rng.as_default(rng.generator(seed, "sizes", device)):
-            dim = self.encoder.eval()(view).shape[1]
-        self.objective.prepare(view.pattern.num_nodes, dim, rng.generator(seed, "bank", device))
+            z = self.encoder.eval()(view)
+        expect_embeddings(z, view)
+        self.objective.prepare(view.pattern.num_nodes, z.shape[1], rng.generator(seed, "bank", device))
+        self.untouched = changes(view)
 
     def step(self) -> Step:
         with region("views"):
-            views = [perturb(self.view, self.generators["views"]) for perturb in self.perturbations]
+            views = [self._perturbed(perturb) for perturb in self.perturbations]
         with region("encoder"), rng.as_default(self.generators["layers"]):
             z1, z2 = self.encoder.encode(views)
         with region("contrast"):
             terms = self.compare(views, z1, z2)
+            expect_terms(terms)
         numbers = {
             "loss": terms.total.detach(),
             "loss_1": terms.first.detach(),
             "loss_2": terms.second.detach(),
         }
         if terms.mutual_information_bound is not None:
-            numbers["mutual_information_bound"] = terms.mutual_information_bound
+            numbers["mutual_information_bound"] = terms.mutual_information_bound.detach()
         return Step(terms.total, numbers, (z1.detach(), z2.detach(), terms.detached()))
+
+    def _perturbed(self, perturb: Perturbation) -> View:
+        found = perturb(self.view, self.generators["views"])
+        expect_view(found, self.view)
+        if changes(self.view) != self.untouched:
+            raise SignnapError("the perturbation wrote to the view that it was given: expected a changed copy")
+        return found
 
     def compare(self, views: Sequence[View], z1: Tensor, z2: Tensor) -> Terms:
         """What the objective finds in the embeddings of the two views."""

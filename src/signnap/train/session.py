@@ -147,9 +147,9 @@ def train(
 
 def _collapse(why: str, kept: bool) -> Collapsed:
     """The error for a collapse; a run that is kept holds its folder, which says what happened."""
-    ways_out = "--keep-going trains on regardless"
+    ways_out = "--keep-going (stop_on_collapse=False) trains on regardless"
     if kept:
-        ways_out = f"--resume {ways_out}, other settings need another --out"
+        ways_out = f"--resume {ways_out}, other settings need another folder (--out)"
     return Collapsed(f"training collapsed: {why}; {ways_out}")
 
 
