@@ -1,6 +1,10 @@
 """One contract for every encoder, perturbation and objective that a name or a setting can choose."""
 
 import copy
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -8,20 +12,28 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
+import signnap
 from dense import asymmetric_view, permuted, source_of
-from signnap.contracts import Encoder, Objective, Perturbation
+from signnap import perturb
+from signnap.contracts import Encoder, Objective, Perturbation, Terms
 from signnap.encoders import ENCODERS, build_encoder
 from signnap.graph import Graph, SparseFeatures, View, as_dense
 from signnap.methods import settings
-from signnap.objectives import OBJECTIVES, build_objective
+from signnap.methods.bgrl import Prediction
+from signnap.methods.dgi import Critic, OriginalCritic
+from signnap.methods.gcc import InBatch
+from signnap.methods.mvgrl import CrossCritic
+from signnap.objectives import CCA, NCE, OBJECTIVES, AllPairs, BarlowTwins, InfoNCE, build_objective
+from signnap.objectives.skipgram import SkipGram
 from signnap.perturb import Compose, DropEdge, DropUnimportant, FeatureNoise, MaskFeatures
+from signnap.perturb.centrality import CENTRALITIES
 from signnap.perturb.features import NOISES
 
 PERTURBATIONS = {
     **{law: DropEdge(0.3, law) for law in ("exact", "bernoulli", "undirected")},
     **{kind: FeatureNoise(kind, 0.1) for kind in NOISES},
     "mask": MaskFeatures(0.5),
-    **{name: DropUnimportant(0.3, 0.3, name) for name in ("degree", "eigenvector", "pagerank")},
+    **{name: DropUnimportant(0.3, 0.3, name) for name in CENTRALITIES},
     "all": Compose(DropEdge(0.3), MaskFeatures(0.5), *(FeatureNoise(kind, 0.1) for kind in NOISES)),
 }
 
@@ -162,6 +174,14 @@ def test_any_depth_and_width(name, layers, dim):
     assert z.shape == (9, 8 if name == "foreign" else dim) and z.isfinite().all()
 
 
+def test_every_public_perturbation_is_held_to_the_contract():
+    public = [getattr(room, name) for room in (signnap, perturb) for name in room.__all__]
+    classes = {kind for kind in public if isinstance(kind, type) and not issubclass(kind, nn.Module)}
+    tried = {Perturbation, *map(type, PERTURBATIONS.values())}
+    untried = {kind for kind in classes if issubclass(kind, Perturbation)} ^ tried
+    assert not untried, f"public or in PERTURBATIONS, but not in both: {untried}"
+
+
 @perturbations
 @graphs
 def test_perturbations_draw_from_the_generator_alone_and_change_a_copy(name, kind):
@@ -239,6 +259,120 @@ def test_objectives_repeat_themselves_by_seed(name):
     z1, z2 = pair(10)
     totals = [objective_of(name, 10, seed)(z1, z2, source_of(3)).total for seed in (0, 0, 1)]
     assert torch.equal(totals[0], totals[1]) and not torch.equal(totals[0], totals[2])
+
+
+#: Every objective, by its class: the named ones, and those that belong to a method.
+KINDS = {
+    NCE: lambda seed: NCE(negatives=7, share=4),
+    InfoNCE: lambda seed: InfoNCE(negatives=7, share=4),
+    AllPairs: lambda seed: AllPairs(projector=6),
+    BarlowTwins: lambda seed: BarlowTwins(),
+    CCA: lambda seed: CCA(),
+    Prediction: lambda seed: Prediction(),
+    **{kind: lambda seed, kind=kind: kind.drawn(8, seed) for kind in (Critic, OriginalCritic, CrossCritic)},
+    InBatch: lambda seed: InBatch(temperature=0.5, batch=10),
+    SkipGram: lambda seed: with_context(SkipGram(torch.ones(10), 8, length=5, window=2, negatives=3), seed),
+}
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def with_context(skipgram, seed):
+    """All vectors of a new one are zero, whatever the walks."""
+    nn.init.normal_(skipgram.context, generator=source_of(seed))
+    return skipgram
+
+
+def kind_of(kind, seed=0):
+    objective = KINDS[kind](seed)
+    objective.prepare(10, 8, source_of(seed))
+    return objective
+
+
+def inputs_of(kind):
+    if kind is SkipGram:
+        return pair(10)[0], torch.randint(10, (6, 5), generator=source_of(2))
+    if kind is CrossCritic:
+        return [z.detach().view(2, 5, 8).requires_grad_() for z in pair(10)]
+    return pair(10)
+
+
+def kept(thing, place=""):
+    """Everything that an object holds, in whatever it is made of, by its place."""
+    if isinstance(thing, list | tuple):
+        thing = dict(enumerate(thing))
+    elif hasattr(thing, "__dict__") and not isinstance(thing, torch.Tensor | Mapping | type):
+        thing = vars(thing)
+    if not isinstance(thing, Mapping):
+        return {place: thing}
+    return {at: value for name, part in thing.items() for at, value in kept(part, f"{place}.{name}").items()}
+
+
+def learning(thing):
+    """Where an object holds a tensor that wants gradients, other than what is to be learned."""
+    parameter = lambda value: isinstance(value, nn.Parameter) and value.grad_fn is None
+    return [at for at, value in kept(thing).items() if getattr(value, "requires_grad", False) and not parameter(value)]
+
+
+def test_every_objective_is_held_to_the_contract():
+    for module in pkgutil.walk_packages(signnap.__path__, "signnap."):
+        if module.name != "signnap.__main__" and (find_spec("triton") or not module.name.startswith("signnap.gpu.")):
+            import_module(module.name)
+    found, left = set(), [Objective]
+    while left:
+        found |= (below := set(left.pop().__subclasses__()))
+        left += below
+    untried = {kind for kind in found if kind.__module__.startswith("signnap.")} ^ set(KINDS)
+    assert not untried, f"in the package or in KINDS, but not in both: {untried}"
+
+
+def same(left, right):
+    both = isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor)
+    return torch.allclose(left, right, 0, 0, equal_nan=True) if both else left == right
+
+
+@kinds
+@pytest.mark.parametrize("updates", [0, 1])
+def test_forward_changes_nothing(kind, updates):
+    objective, inputs, outside = kind_of(kind), inputs_of(kind), torch.get_rng_state()
+    for _ in range(updates):
+        objective.update(*inputs, objective(*inputs, source_of(2)))
+    held = lambda: kept({"state": objective, "inputs": [(z._version, z.detach()) for z in inputs]})
+    before = copy.deepcopy(held())
+    first, again = (objective(*inputs, source_of(3)) for _ in range(2))
+    assert torch.equal(first.total, again.total), "one seed, one loss"
+    first.total.backward()
+    assert inputs[0].grad.isfinite().all() and inputs[0].grad.any()
+    after = held()
+    assert before.keys() == after.keys()
+    assert [place for place in after if not same(before[place], after[place])] == []
+    assert torch.equal(torch.get_rng_state(), outside), "torch's own generator is untouched"
+
+
+@kinds
+def test_no_iteration_is_kept_for_the_next_one_s_gradient(kind):
+    objective, inputs = kind_of(kind), inputs_of(kind)
+    for iteration in range(2):
+        terms = objective(*inputs, source_of(iteration))
+        objective.update(*inputs, terms)
+        assert learning(objective) == [] and learning(terms.detached()) == []
+
+
+@kinds
+def test_what_an_objective_draws_depends_on_the_seed(kind):
+    inputs = inputs_of(kind)
+    made = [kind_of(kind, seed) for seed in (0, 0, 1)]
+    totals = [objective(*inputs, source_of(3)).total for objective in made]
+    assert torch.equal(totals[0], totals[1])
+    assert torch.equal(totals[0], totals[2]) == (not made[0].state_dict())
+
+
+def test_detached_terms_are_the_same_numbers_without_their_graph():
+    numbers = [torch.tensor(float(n), requires_grad=True) * 1 for n in range(5)]
+    terms = Terms(*numbers[:4], carry={"more": numbers[4]})
+    found = terms.detached()
+    assert learning(found) == [] and len(learning(terms)) == 5
+    assert kept(found) == kept(terms)
+    assert Terms(*numbers[:3]).detached().mutual_information_bound is None
 
 
 def test_your_own_parts_need_only_the_contract():

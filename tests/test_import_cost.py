@@ -59,7 +59,7 @@ def test_a_public_name_loads_what_it_needs():
         (["train", "synthetic", "--out", "x", "--no-such-option"], 2, "--no-such-option"),
         (["fly"], 2, "fly"),
         (["train", "synthetic", "--out", "x", "--layers", "many"], 2, "--layers"),
-        (["train", "synthetic", "--out", "x", "--backbone", "gnc"], 1, "did you mean 'gcn'"),
+        (["train", "synthetic", "--out", "x", "--backbone", "jknt"], 1, "did you mean 'jknet'"),
     ],
 )
 def test_help_and_bad_usage_do_not_load_torch(arguments, expected, words, tmp_path, monkeypatch):

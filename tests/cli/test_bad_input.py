@@ -97,7 +97,7 @@ CASES = {
         ("train", "pubmedd", "--out", "new"),
         r"unknown dataset 'pubmedd', did you mean 'pubmed'\?",
     ),
-    "unknown backbone": (None, (*TRAIN, "--backbone", "gnc"), r"unknown backbone 'gnc', did you mean 'gcn'\?"),
+    "unknown backbone": (None, (*TRAIN, "--backbone", "jknt"), r"unknown backbone 'jknt', did you mean 'jknet'\?"),
     "unknown objective": (
         None,
         (*TRAIN, "--objective", "infonec"),

@@ -146,3 +146,22 @@ def test_ctrl_c_is_no_traceback(command, monkeypatch):
     assert (result.code, result.out, result.err) == (130, "", "")
     monkeypatch.setattr("signnap.cli.app.app", interrupt)  # before the first command is known
     assert command("datasets") == result
+
+
+def test_sigterm_leaves_nothing_half_written(tmp_path):
+    """What is written is written under another name first, and that goes when the program is told to."""
+    code = """
+import os, signal
+from signnap import cli
+from signnap.storage import replacing
+
+def halfway():
+    with replacing("whole") as part:
+        part.write_text("half")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+cli._run = halfway
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr, os.listdir(tmp_path)) == (143, "", [])

@@ -92,7 +92,7 @@ def test_an_encoder_is_handed_through():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"backbone": "gnc"}, "unknown backbone 'gnc', did you mean 'gcn'"),
+        ({"backbone": "jknt"}, "unknown backbone 'jknt', did you mean 'jknet'"),
         ({"backbone": "gcn", "layers": 0}, "gcn has 0 layers of width 128: expected at least one of each"),
         ({"backbone": "sage", "dim": 0}, "sage has 2 layers of width 0"),
     ],

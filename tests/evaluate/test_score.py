@@ -112,6 +112,10 @@ def data(clouds):
 
 BROKEN = {
     "no labels": (lambda d: {"y": None}, "there are no labels"),
+    "ids for labels": (
+        lambda d: {"y": 1000 * d["y"]},
+        "there are 2,001 classes for 45 training nodes: are these labels",
+    ),
     "missing label": (
         lambda d: {"y": d["y"].index_fill(0, d["val"][2:3], -1)},
         r"node \d+ of the validation part has no",

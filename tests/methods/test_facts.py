@@ -11,7 +11,7 @@ import torch
 import signnap
 from signnap import SIGNNAP, Compose, DropEdge, Graph
 from signnap.errors import SignnapError
-from signnap.methods.facts import check_resumable, choose_device, peak_memory_mb, run_facts
+from signnap.methods.facts import check_resumable, choose_device, note_time, peak_memory_mb, run_facts
 from signnap.methods.own_parts import described
 from signnap.methods.settings import resolve
 from signnap.train.checkpoint import RunFolder
@@ -50,6 +50,15 @@ def test_devices(monkeypatch):
         choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("time", "nodes", "told"), [("quadratic", 50_001, 1), ("quadratic", 50_000, 0), ("linear", 10**6, 0)]
+)
+def test_a_large_graph_for_a_method_of_quadratic_time_is_told(time, nodes, told, caplog):
+    with caplog.at_level("INFO", "signnap"):
+        note_time("grace", time, nodes)
+    assert caplog.messages == ["grace compares all pairs of 50,001 nodes: its time grows with their square"] * told
 
 
 # -- resuming --------------------------------------------------------------------------------------------------------

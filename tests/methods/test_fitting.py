@@ -40,6 +40,10 @@ def out_of_memory(*arguments, **options):
     raise MemoryError("too large")
 
 
+def interrupted(*arguments, **options):
+    raise KeyboardInterrupt
+
+
 # -- the model -------------------------------------------------------------------------------------------------------
 
 
@@ -95,9 +99,6 @@ def test_an_interrupted_fit_is_a_shorter_one(kept, error, small_graph, tmp_path)
 def test_interrupted_before_anything_was_learned(small_graph):
     model = SIGNNAP(**SMALL)
 
-    def interrupted(view, generator):
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         model.set_params(perturbation=interrupted).fit(small_graph)
     assert not hasattr(model, "encoder_")
@@ -117,6 +118,19 @@ def test_a_run_that_never_began_leaves_its_folder_to_others(small_graph, tmp_pat
     assert not any(os.listdir(tmp_path / "runs" / f"seed-{seed}") for seed in (1, 2))
     SIGNNAP(**SMALL | {"dim": 4}).fit(small_graph, out=tmp_path / "run")
     SIGNNAP(**SMALL | {"dim": 4}).fit_seeds(small_graph, [1, 2], out=tmp_path / "runs")
+
+
+@pytest.mark.parametrize("iteration", [1, 2])
+def test_a_run_that_is_interrupted_before_anything_is_saved_leaves_its_folder_to_others(
+    iteration, small_graph, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("test_fitting.out_of_memory", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        SIGNNAP(**SMALL, perturbation=fails_at(iteration)).fit(small_graph, out=tmp_path)
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(KeyboardInterrupt):
+        SIGNNAP(**SMALL, perturbation=fails_at(3)).fit(small_graph, out=tmp_path, save_every=0)
+    assert RunFolder(tmp_path).can_continue()
 
 
 def test_one_folder_that_cannot_be_written_takes_back_the_others(small_graph, tmp_path):

@@ -12,8 +12,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
-from signnap import load_graph, make_split
+from signnap import Graph, load_graph, make_split
 from signnap.config import read_toml
 from signnap.errors import SignnapError
 from signnap.experiments.judge import judged
@@ -48,6 +50,27 @@ def test_finite_rows_in_the_graph_s_order_and_one_seed_one_result(name, small_gr
 @pytest.mark.parametrize("name", [*TRAINED, "untrained"])
 def test_another_seed_another_result(name, small_graph):
     assert not np.allclose(quick(name).fit_transform(small_graph), quick(name, seed=1).fit_transform(small_graph))
+
+
+def weights_of(model, graph):
+    """All weights with which training begins: those of the encoder, and of what is trained along."""
+    return model.task(model.may_see(graph, model.settings_for(graph.name).split)).modules.state_dict()
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_all_first_weights_are_those_of_the_seed(name, small_graph):
+    one, again, other = (weights_of(quick(name, seed=seed), small_graph) for seed in (0, 0, 1))
+    drawn = {part for part, value in one.items() if value.double().std(correction=0) > 0}
+    assert all(torch.equal(one[part], again[part]) for part in drawn)
+    assert {part for part in drawn if torch.equal(one[part], other[part])} == set()
+    encoder = quick(name).untrained(small_graph).encoder_.state_dict()
+    assert all(torch.equal(one[f"encoder.{part}"], value) for part, value in encoder.items())
+
+
+@pytest.mark.parametrize("name", [*TRAINED, "untrained"])
+def test_another_seed_another_start(name, small_graph):
+    one, other = (quick(name, seed=seed).untrained(small_graph).transform(small_graph) for seed in (0, 1))
+    assert not np.allclose(one, other)
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -172,6 +195,13 @@ def test_a_step_of_a_pipeline(name, small_graph):
     check_is_fitted(model)
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_labels_beside_the_graph_are_ignored(name, small_graph):
+    z, labels = quick(name).fit_transform(small_graph), small_graph.y.numpy()[::-1].copy()
+    assert np.array_equal(quick(name).fit(small_graph, labels).transform(small_graph), z)
+    assert np.array_equal(quick(name).fit_transform(small_graph, labels), z)
+
+
 def test_where_nothing_is_trained_there_is_nothing_to_profile(small_graph, tmp_path):
     with pytest.raises(SignnapError, match="raw has no iterations to profile"):
         quick("raw").fit(small_graph, out=tmp_path / "run", profile=True)
@@ -199,16 +229,61 @@ def test_the_table_of_methods():
     rows = capabilities()
     assert [row["name"] for row in rows] == list(METHODS)
     for row in rows:
-        assert set(row) == {"name", "uses_labels", "reads_features", "inductive", "memory", "about"}
+        assert set(row) == {"name", "uses_labels", "reads_features", "inductive", "memory", "time", "about"}
         assert row["about"].endswith(".") and "§" not in row["about"] and row["memory"] == "linear"
+        assert row["time"] in ("linear", "quadratic")
+
+
+class Largest(TorchDispatchMode):
+    """Remembers how many bytes the largest tensor had that each operator returned."""
+
+    def __init__(self):
+        super().__init__()
+        self.of = {}
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        found = operator(*args, **kwargs or {})
+        for tensor in (leaf for leaf in tree_leaves(found) if isinstance(leaf, torch.Tensor)):
+            sparse = tensor.layout != torch.strided
+            size = tensor._nnz() * tensor.itemsize if sparse else tensor.untyped_storage().nbytes()
+            self.of[str(operator)] = max(size, self.of.get(str(operator), 0))
+        return found
+
+
+def largest(name, nodes):
+    """The same for the fit of a graph with so many nodes, and for embedding it."""
+    rng = np.random.default_rng(0)
+    x = rng.random((nodes, 10)).astype(np.float32)
+    graph = Graph.from_edges(*rng.integers(0, nodes, (2, 3 * nodes)), x, y=torch.arange(nodes) % 3)
+    small = {"iterations": 2, "walks": 1, "length": 8, "steps": 16, "size": 8, "positions": 4}
+    model = quick(name, **{k: v for k, v in small.items() if k in method_class(name).parameters()})
+    with Largest() as found:
+        model.fit_transform(graph)
+    return found.of
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if method_class(name).memory == "linear"])
+def test_memory_is_linear_where_a_method_says_so(name):
+    nodes = 1200  # more than any tile or sample has rows; all pairs of the larger graph take 2400² bytes, or more
+    once, twice = largest(name, nodes), largest(name, 2 * nodes)
+    usual = max(once.values())
+    grown = {of: (once.get(of), size) for of, size in twice.items() if size > 2.5 * once.get(of, usual)}
+    assert {of: sizes for of, sizes in grown.items() if sizes[1] >= (2 * nodes) ** 2} == {}
 
 
 #: Enough to learn something on the embedded graph in a second or two; rates are higher than anybody's, for brevity.
 BRIEF = {"dim": 32, "hidden": 32, "projector": 32, "iterations": 60, "lr": 0.005}
-#: What each has to beat, by ten points: features as they are, or an untrained encoder. GCC is not here: it
-#: reads structure alone, which in this graph says nothing about communities.
+#: What each has to beat, by ten points: features as they are, or an untrained encoder.
 RAW = ["supervised", "dropedge", "arwmf", "dgi", "cmv", "gcc-attributed", "grace", "gca", "g-bt", "cca-ssg", "bgrl"]
 UNTRAINED = ["signnap", "deepwalk", "node2vec", "graphmae"]
+#: What has to beat neither, and why.
+EXEMPT = {
+    "gcc": "reads structure alone, which in this graph says nothing about communities",
+    "raw": "is what others have to beat",
+    "untrained": "is what others have to beat",
+    "svd": "learns nothing: the raw features in fewer columns",
+    "propagated": "learns nothing: the raw features, averaged",
+}
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +302,12 @@ def accuracy():
         return judged([model], graph, parts, probe="logistic").accuracy.mean
 
     return accuracy
+
+
+def test_every_method_has_something_to_beat():
+    placed = [*RAW, *UNTRAINED, *EXEMPT]
+    assert set(METHODS) - set(placed) == set(), "in one of RAW, UNTRAINED and EXEMPT"
+    assert sorted(placed) == sorted(METHODS), "once, and nothing else"
 
 
 @pytest.mark.parametrize("name", RAW)

@@ -119,7 +119,7 @@ def test_defaults_are_the_paper_s_for_a_gcn():
         ({"normalize_features": 1}, "the settings: normalize_features is 1: expected bool"),
         ({"noise": 0.1}, "the settings: noise is 0.1: expected str"),
         ({"backbone": ["gcn"]}, "the settings: backbone is ['gcn']: expected str"),
-        ({"backbone": "gnc"}, "unknown backbone 'gnc', did you mean 'gcn'? Known: gat, gcn, jknet, resgcn, sage"),
+        ({"backbone": "jknt"}, f"unknown backbone 'jknt', did you mean 'jknet'? Known: {', '.join(sorted(BACKBONES))}"),
         ({"objective": "infonec"}, "unknown objective 'infonec', did you mean 'infonce'? Known: infonce, nce"),
         ({"method": ["dgi"]}, "unknown method ['dgi']"),
         ({"method": "signap"}, "unknown method 'signap', did you mean 'signnap'? Known: arwmf, bgrl, cca-ssg, "),

@@ -233,9 +233,9 @@ def test_numpy_numbers_are_numbers():
     [
         ({"dims": 3}, "unknown parameter 'dims', did you mean 'dim'? Known: "),
         ({"dim": [3]}, "the settings: dim is [3]: expected int"),
-        ({"backbone": "gnc"}, "unknown backbone 'gnc', did you mean 'gcn'?"),
-        ({"backbone": 3}, "the settings: backbone is 3: expected str"),
-        ({"objective": torch.nn.Linear}, "the settings: objective is <class"),
+        ({"backbone": "jknt"}, "unknown backbone 'jknt', did you mean 'jknet'?"),
+        ({"backbone": 3}, "backbone is 3: expected a name, or a Module of your own"),
+        ({"objective": torch.nn.Linear}, "objective is <class"),
         ({"preset": "papr"}, "unknown preset 'papr', did you mean 'paper'?"),
         ({"preset": None}, "unknown preset None. Known: paper"),
         ({"backbone": "gat", "dim": 10}, "dim is 10 with 8 heads: expected a multiple of the number of heads"),

@@ -171,7 +171,8 @@ def test_sigint_from_the_keyboard(tmp_path, whole, expect_equal):
     stdout, stderr = running.communicate(timeout=60)
     assert running.returncode == 1
     assert stdout == ""
-    (sentence,) = [line for line in stderr.splitlines() if not line.startswith("note: ")]
+    (sentence,) = [line for line in stderr.splitlines() if not line.startswith(("note: ", "iteration "))]
+    assert "note: stopping after this iteration; a second Ctrl-C stops at once, and what is not saved is lost" in stderr
     assert sentence.startswith("error: stopped at iteration ") and sentence.endswith(": continue with --resume")
     assert str(out) in sentence
     running = process(*command, "--resume")

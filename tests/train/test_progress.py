@@ -42,7 +42,7 @@ def test_a_resumed_run_counts_its_own_iterations_only(clock, capsys):
         for iteration in range(901, 951):
             clock.now += 2
             report(iteration, "loss 1")
-    assert capsys.readouterr().err.splitlines()[-1] == "iteration 950/1000  0.5 it/s  100 s left  loss 1"
+    assert capsys.readouterr().err.splitlines()[-1] == "iteration 950/1000  2.0 s/it  100 s left  loss 1"
 
 
 def test_one_iteration_is_enough(clock, capsys):
@@ -58,7 +58,7 @@ def test_things_that_take_longer(clock, capsys):
             report(number, f"dgi on graph {number}")
     assert capsys.readouterr().err.splitlines() == [
         "cell 2/29  dgi on graph 2",
-        "cell 3/29  2.0 cells/min  780 s left  dgi on graph 3",
+        "cell 3/29  2.0 cells/min  0:13:00 left  dgi on graph 3",
     ]
 
 

@@ -4,10 +4,12 @@ import os
 import signal
 import threading
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from signnap.train import session as module
 from signnap.train.checkpoint import RunFolder
 from signnap.train.health import Collapsed, Health
 from signnap.train.session import Interrupted, Schedule, Trainee, train
@@ -59,6 +61,24 @@ def test_checkpoints_come_in_time_and_at_the_end(save_every, saved, small_graph,
     states = []
     monkeypatch.setattr(RunFolder, "save_state", lambda self, state, weights: states.append(state["iteration"]))
     session(start(small_graph), 6, folder=folder, save_every=save_every)
+    assert states == saved
+
+
+@pytest.mark.parametrize(("cost", "saved"), [(0.0, [2, 4, 6, 8]), (0.0625, [2, 5, 8]), (1.0, [2, 8])])
+def test_saving_takes_a_small_part_of_the_time(cost, saved, small_graph, start, folder, monkeypatch):
+    """Here an iteration takes a second, and a checkpoint is wanted every second."""
+    clock, states = SimpleNamespace(now=0.0), []
+
+    def save(self, state, weights):
+        states.append(state["iteration"])
+        clock.now += cost
+
+    def tick(iteration, words=""):
+        clock.now += 1
+
+    monkeypatch.setattr(RunFolder, "save_state", save)
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    session(start(small_graph), 8, folder=folder, save_every=1.0, report=tick)
     assert states == saved
 
 

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import re
+import signal
 import sys
 
 from ..errors import SignnapError
@@ -16,6 +17,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± shows another sign for it
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # half-written files go on the way out
     try:
         _run()
     except SignnapError as error:

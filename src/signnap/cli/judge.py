@@ -47,9 +47,11 @@ def evaluate(
     """Judge embeddings by a linear classifier, beside raw features and an untrained encoder."""
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     from ..experiments.judge import judge
+    from ..train.progress import progress
 
     opened = [_open_subject(path, loaded, dropped_probe) for path in subjects]
-    result = judge(opened, loaded, split=split, probe=probe, seeds=seeds, dropped=dropped_probe)
+    with progress(3, "judgement", "judging") as report:
+        result = judge(opened, loaded, split=split, probe=probe, seeds=seeds, dropped=dropped_probe, report=report)
     named = {", ".join(map(str, subjects)): result, **result["baselines"]}
     rows = [(name, plus_minus(r["accuracy"]), r["protocol"]) for name, r in named.items()]
     by = f"probe {probe}" if result["probe"] == probe else f"no probe (of the baselines: {probe})"
@@ -97,9 +99,11 @@ def analyze(
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     from ..data import make_split
     from ..experiments.properties import properties
+    from ..train.progress import progress
 
     chosen = None if split is None else make_split(loaded, split).test
-    result = properties(model, loaded, drop_edge=drop_edge, copies=copies, seed=seed, nodes=chosen)
+    with progress(copies + 3, "embedding", "analyzing") as report:
+        result = properties(model, loaded, drop_edge=drop_edge, copies=copies, seed=seed, nodes=chosen, report=report)
     rows = [
         (name, key, f"{value:.4f}")
         for name, numbers in result.items()

@@ -57,6 +57,6 @@ def methods(as_json: Json = False) -> None:
     found = capabilities()
     yes = lambda value: "yes" if value else "no"
     declared = ("uses_labels", "reads_features", "inductive")
-    rows = [(m["name"], *(yes(m[name]) for name in declared), m["memory"], m["about"]) for m in found]
-    columns = ("name", *(name.replace("_", " ") for name in declared), "memory", "what it does")
+    rows = [(m["name"], *(yes(m[name]) for name in declared), m["memory"], m["time"], m["about"]) for m in found]
+    columns = ("name", *(name.replace("_", " ") for name in declared), "memory", "time", "what it does")
     emit({"methods": found}, as_json, ("Methods", columns, rows))

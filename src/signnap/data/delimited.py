@@ -83,7 +83,7 @@ def _without_comments(data: bytes, path: Path) -> bytes:
 def _delimiter(path: Path, data: bytes) -> str:
     if path.suffix.lower() == ".tsv":
         return "\t"
-    first = data.lstrip(b"\r\n").splitlines()[0].decode() if data.strip(b"\r\n") else ""
+    first = re.split(b"[\r\n]", data.lstrip(b"\r\n"), maxsplit=1)[0].decode() if data.strip(b"\r\n") else ""
     bare = _QUOTED.sub("", first)
     best = max((",", "\t", ";"), key=bare.count)
     if bare.count(best):

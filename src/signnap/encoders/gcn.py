@@ -59,9 +59,10 @@ class GCNStack(Encoder):
         else:
             products = torch.stack(multiply_all([view.x for view in views], first.weight))
         h = first(products, views)
-        handed_on = None
+        handed_on = products = None  # what backward does not need may go before the next layer comes
         for convolution in rest:
             handed_on = self._joined(dropout(h, self.dropout, self.training, rectify=True), handed_on)
+            del h
             h = convolution(handed_on @ convolution.weight, views)
         return list(h.unbind())
 

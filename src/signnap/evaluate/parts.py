@@ -12,6 +12,9 @@ from ..errors import SignnapError
 from ..graph import SparseFeatures
 from ..rows import Array, Embeddings, as_embeddings, as_tensor, first_bad_row, take_rows
 
+#: So many classes are taken for granted, however few nodes there are to learn them from.
+_CLASSES = 1000
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -43,9 +46,12 @@ def labelled_parts(
     if embeddings.shape[0] != len(y):
         raise SignnapError(f"there are {embeddings.shape[0]} embeddings for {len(y)} labels: expected one each")
     embeddings = embeddings if isinstance(embeddings, SparseFeatures) else embeddings.float()
+    classes = int(y.max()) + 1
+    if classes > max(len(train), _CLASSES):
+        raise SignnapError(f"there are {classes:,} classes for {len(train):,} training nodes: are these labels?")
     named = {"training": train, "validation": val, "test": test}
     parts = [_part(name, embeddings, y, as_tensor(nodes)) for name, nodes in named.items()]
-    return Parts(parts[0], parts[1], parts[2], classes=int(y.max()) + 1)
+    return Parts(parts[0], parts[1], parts[2], classes)
 
 
 def _part(name: str, embeddings: Embeddings, y: Tensor, nodes: Tensor) -> Part:

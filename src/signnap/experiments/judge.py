@@ -17,6 +17,7 @@ from ..methods.method import Method
 from ..methods.settings import probe_weight_decay
 from ..methods.signnap import SIGNNAP
 from ..perturb import DropEdge
+from ..train.progress import Report, silent
 
 
 def judge(
@@ -27,21 +28,23 @@ def judge(
     probe: str = "linear",
     seeds: int = 5,
     dropped: bool = False,
+    report: Report = silent,
 ) -> dict[str, Any]:
     """Score the subjects (one per encoder seed), raw features and an untrained encoder on one split.
 
     Networks that were trained on labels are their own classifiers; their split has to be this one. ``dropped`` trains
-    the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6).
+    the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6). ``report`` is called
+    between these three judgements.
     """
     _expect_seeds_of_one_model([subject for subject in subjects if isinstance(subject, Method)])
     parts = make_split(graph, split)
     options: dict[str, Any] = {"probe": probe, "seeds": range(seeds)}
     main = judged(subjects, graph, parts, dropped=dropped, **options)
+    report(1, "next: raw features")
+    baselines = {"raw features": score([row_normalized(graph.x)], *_nodes(graph, parts), **options | _decay(graph))}
+    report(2, "next: an untrained encoder")
     untrained = [_blank(subject, number).untrained(graph) for number, subject in enumerate(subjects)]
-    baselines = {
-        "raw features": score([row_normalized(graph.x)], *_nodes(graph, parts), **options | _decay(graph)),
-        "untrained encoder": judged(untrained, graph, parts, **options),
-    }
+    baselines["untrained encoder"] = judged(untrained, graph, parts, **options)
     return {
         "graph": graph.name,
         "split": parts.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from torch import Tensor
@@ -12,6 +13,7 @@ from ..analyze import identifiability, smoothness, stability
 from ..graph import Graph
 from ..methods.method import Method
 from ..perturb import DropEdge
+from ..train.progress import Report, silent
 
 
 def properties(
@@ -22,9 +24,19 @@ def properties(
     copies: int = 10,
     seed: int = 0,
     nodes: Tensor | None = None,
+    report: Report = silent,
 ) -> dict[str, Any]:
-    """Embed freshly dropped copies of the graph and measure; ``nodes`` restricts the stability matrix."""
-    view, draw = model.view(graph), dropped_copies(model, graph, drop_edge, seed)
+    """Embed freshly dropped copies of the graph and measure; ``nodes`` restricts the stability matrix.
+
+    ``report`` is called after each of the ``copies`` + 2 dropped ones; the whole graph is embedded once besides.
+    """
+    view, drawn, made = model.view(graph), dropped_copies(model, graph, drop_edge, seed), count(1)
+
+    def draw() -> Tensor:
+        z = drawn()
+        report(next(made))
+        return z
+
     return {
         "stability": stability(draw, copies=copies, nodes=nodes).as_dict(),
         "smoothness": smoothness(model.embed_view(view), view.pattern, rng.generator(seed, "pairs")).as_dict(),

@@ -32,6 +32,7 @@ class ARWMF(Fixed):
     """
 
     name = "arwmf"
+    time = "quadratic"
     inductive = False
 
     def build_encoder(self, settings: ArwmfSettings, sizes: Sizes) -> Encoder:

@@ -46,6 +46,7 @@ class GRACE(TwoViewMethod[GraceSettings]):
     """A node's other view against every other node of both views (spec §4.7); embeddings have length one."""
 
     name = "grace"
+    time = "quadratic"
 
     def build_encoder(self, settings: GraceSettings, sizes: Sizes) -> Encoder:
         widths = [settings.hidden, settings.dim]

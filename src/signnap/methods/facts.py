@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import sys
 from dataclasses import asdict, dataclass, fields
@@ -17,6 +18,11 @@ from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
 from .basics import Basics
 from .own_parts import expect_same_parts
+
+_log = logging.getLogger(__name__)
+
+#: From so many nodes on, their square is a large number.
+_MANY = 50_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,12 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise SignnapError("device is cuda, but torch finds no CUDA device here: use --device cpu")
     return torch.device(name)
+
+
+def note_time(name: str, time: str, nodes: int) -> None:
+    """Say before it begins that training will take long, where that is a matter of the graph's size."""
+    if time == "quadratic" and nodes > _MANY:
+        _log.info("%s compares all pairs of %s nodes: its time grows with their square", name, f"{nodes:,}")
 
 
 def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
 from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
-from .facts import Sizes, check_resumable, choose_device, run_facts
+from .facts import Sizes, check_resumable, choose_device, note_time, run_facts
 from .own_parts import described
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def _plans(
 ) -> list[_Plan]:
     chosen = [model.settings_for(graph.name) for model in models]
     seen = {s.split: model.may_see(graph, s.split).to(device) for model, s in zip(models, chosen, strict=True)}
+    note_time(models[0].name, models[0].time, graph.num_nodes)
     known = {split: run_facts(part) for split, part in seen.items()}
     plans = []
     for model, settings, out in zip(models, chosen, outs, strict=True):
@@ -117,8 +118,8 @@ def _begun(plans: Sequence[_Plan], trainees: Sequence[Trainee], resume: bool) ->
     """Make the folders those of runs while these are trained.
 
     Whoever interrupts training keeps what it has learned so far; a model whose training fails stays what it was. New
-    runs that fail before an iteration is over leave nothing behind: there would be nothing to resume, and their folders
-    would be refused to other settings.
+    runs that fail before an iteration is over, or are interrupted before anything is saved, leave nothing behind: there
+    would be nothing to resume, and their folders would be refused to other settings.
     """
     begun: list[RunFolder] = []
     try:
@@ -131,12 +132,18 @@ def _begun(plans: Sequence[_Plan], trainees: Sequence[Trainee], resume: bool) ->
         for plan, trainee in zip(plans, trainees, strict=True):
             if trainee.run.iteration:
                 _take_over(plan, trainee)
+        if not resume and not any(folder.can_continue() for folder in begun):
+            _withdraw(begun, trainees)
         raise
     except Exception:
         if not resume and not any(trainee.run.iteration for trainee in trainees):
-            for folder in begun:
-                folder.withdraw()
+            _withdraw(begun, trainees)
         raise
+
+
+def _withdraw(folders: Sequence[RunFolder], trainees: Sequence[Trainee]) -> None:
+    for folder in folders:
+        folder.withdraw(logged=any(trainee.history for trainee in trainees))
 
 
 def _take_over(plan: _Plan, trainee: Trainee, outcome: Outcome | None = None) -> None:

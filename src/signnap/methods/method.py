@@ -48,6 +48,7 @@ class Method:
     inductive: ClassVar[bool] = True
     equivariant: ClassVar[bool] = True
     memory: ClassVar[str] = "linear"
+    time: ClassVar[str] = "linear"
     #: whether a run may be resumed for more iterations; not where one depends on how many there will be
     extendable: ClassVar[bool] = True
 

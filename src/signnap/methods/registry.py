@@ -70,6 +70,7 @@ def capabilities() -> list[dict[str, Any]]:
                 "reads_features": kind.reads_features,
                 "inductive": kind.inductive,
                 "memory": kind.memory,
+                "time": kind.time,
                 "about": about,
             }
         )

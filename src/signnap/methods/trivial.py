@@ -19,7 +19,7 @@ from ..train.checkpoint import RunFolder
 from ..train.progress import Report, silent
 from ..train.session import Outcome
 from .baselines import FixedSettings, PropagatedSettings, SvdSettings
-from .facts import Sizes, check_resumable, choose_device, run_facts
+from .facts import Sizes, check_resumable, choose_device, note_time, run_facts
 from .method import Method, clean_view
 from .signnap import SIGNNAP
 
@@ -47,6 +47,7 @@ class Fixed(Method):
             raise SignnapError(f"{models[0].name} has no iterations to profile")
         chosen = [model.settings_for(graph.name) for model in models]
         seen = [model.may_see(graph, s.split).to(target) for model, s in zip(models, chosen, strict=True)]
+        note_time(models[0].name, models[0].time, graph.num_nodes)
         for settings, part, out in zip(chosen, seen, outs, strict=True):
             if out is not None:
                 check_resumable(RunFolder(out), settings, run_facts(part), resume, extendable=True)

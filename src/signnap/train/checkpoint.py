@@ -112,9 +112,12 @@ class RunFolder:
                 _remove(file)
         self.begin(config, facts)
 
-    def withdraw(self) -> None:
-        """Undo ``begin``: a run that has done nothing should not keep its folder from the next one."""
-        for file in (self.config, self.facts):
+    def withdraw(self, *, logged: bool) -> None:
+        """Undo ``begin``: a run that leaves nothing should not keep its folder from the next one.
+
+        Its metrics go too if it has ``logged`` any; else a file of that name is not its own.
+        """
+        for file in (self.config, self.facts, *([self.metrics] if logged else [])):
             with suppress(SignnapError):  # why the run failed matters more
                 _remove(file)
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Protocol
 
 
@@ -20,7 +21,7 @@ def silent(iteration: int, words: str = "") -> None:
 
 
 @contextmanager
-def progress(total: int, what: str = "iteration") -> Iterator[Report]:
+def progress(total: int, what: str = "iteration", title: str = "training") -> Iterator[Report]:
     """Report on stderr: a rich bar if that is a terminal, else a line about every ten seconds."""
     if not sys.stderr.isatty():
         yield _Lines(total, what)
@@ -44,7 +45,7 @@ def progress(total: int, what: str = "iteration") -> Iterator[Report]:
         TextColumn("{task.fields[words]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("training", total=total, rate="", words="")
+        task = bar.add_task(title, total=total, rate="", words="")
         pace = _Pace()
 
         def report(iteration: int, words: str = "") -> None:
@@ -56,8 +57,14 @@ def progress(total: int, what: str = "iteration") -> Iterator[Report]:
 
 
 def _speed(rate: float, what: str) -> str:
-    """Iterations are many in a second, other things few in a minute."""
-    return f"{rate:.1f} it/s" if what == "iteration" else f"{60 * rate:.1f} {what}s/min"
+    """Iterations are many in a second, or take seconds each; other things are few in a minute."""
+    if what != "iteration":
+        return f"{60 * rate:.1f} {what}s/min"
+    return f"{rate:.1f} it/s" if rate >= 1 or not rate else f"{1 / rate:.1f} s/it"
+
+
+def _left(seconds: float) -> str:
+    return f"{seconds:.0f} s left" if seconds < 600 else f"{timedelta(seconds=round(seconds))} left"
 
 
 class _Pace:
@@ -83,5 +90,5 @@ class _Lines:
         if now - self.last < self.every and iteration < self.total:
             return
         self.last = now
-        speed = f"{_speed(rate, self.what)}  {(self.total - iteration) / rate:.0f} s left  " if rate else ""
+        speed = f"{_speed(rate, self.what)}  {_left((self.total - iteration) / rate)}  " if rate else ""
         print(f"{self.what} {iteration}/{self.total}  {speed}{self.words}", file=sys.stderr)

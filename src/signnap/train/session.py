@@ -20,6 +20,9 @@ from .progress import Report, silent
 
 _log = logging.getLogger(__name__)
 
+#: Saving may cost one part in so many of the time; large states are saved less often than asked for.
+_WORTH = 30
+
 
 class Interrupted(SignnapError):
     """The user stopped a run; what it had learned is saved."""
@@ -27,7 +30,7 @@ class Interrupted(SignnapError):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to train, how often to log (iterations) and to save (seconds)."""
+    """How long to train, how often to log (iterations) and to save (seconds; 0: after every iteration)."""
 
     iterations: int
     log_every: int = 50
@@ -113,6 +116,7 @@ def train(
     folders = [str(trainee.folder.path) for trainee in trainees if trainee.folder is not None]
     collapses: list[str] = []
     begun = saved = time.perf_counter()
+    wait = schedule.save_every
     with _stop_signal(bool(folders)) as stop:
         for steps in iterate(runs, schedule.iterations):
             now = time.perf_counter()
@@ -132,10 +136,12 @@ def train(
                         _log.info("training goes on after a collapse: %s", wrong)
             report(iteration, words)
             finished = iteration == schedule.iterations
-            if finished or stop.is_set() or now - saved >= schedule.save_every:
+            if finished or stop.is_set() or now - saved >= wait:
+                before = time.perf_counter()
                 for run in runs:
                     by_run[id(run)].save()
                 saved = time.perf_counter()
+                wait = max(schedule.save_every, _WORTH * (saved - before)) if schedule.save_every else 0
             if stop.is_set() and not finished:
                 where = f"iteration {iteration} of {schedule.iterations}; everything is saved in {', '.join(folders)}"
                 raise Interrupted(f"stopped at {where}: continue with --resume")
@@ -169,6 +175,7 @@ def _stop_signal(wanted: bool) -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
+        _log.info("stopping after this iteration; a second Ctrl-C stops at once, and what is not saved is lost")
 
     previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
