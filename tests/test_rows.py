@@ -52,3 +52,15 @@ def test_first_bad_row(value):
     assert first_bad_row(dense) is None and first_bad_row(sparse) is None
     dense[6, 0] = dense[8, 2] = value
     assert first_bad_row(dense) == first_bad_row(SparseFeatures.from_scipy(sp.csr_matrix(dense.numpy()))) == 6
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_the_last_chunk_may_be_shorter(kind, monkeypatch):
+    monkeypatch.setattr(signnap.rows, "_CHUNK_ELEMENTS", 8)  # two rows
+    monkeypatch.setattr(signnap.rows, "_CHUNK_ROWS", 2)
+    dense, z = both()[0], both()[kind]
+    pairs = torch.tensor([[0, 3, 3, 8, 5], [1, 3, 0, 2, 5]])
+    expected = (dense.double()[pairs[0]] * dense.double()[pairs[1]]).sum(dim=1)
+    assert row_dots(z, z, pairs).tolist() == pytest.approx(expected.tolist())
+    vector = torch.arange(4.0).double()
+    assert project(z, vector).tolist() == pytest.approx((dense.double() @ vector).tolist())

@@ -95,3 +95,12 @@ def test_what_a_killed_writer_left_can_be_removed(tmp_path, monkeypatch):
     remove_leftovers(other)
     assert names(tmp_path) == sorted(file.name for file in (path, other, *mine))
     remove_leftovers(tmp_path / "nowhere" / "state.pt")
+
+
+def test_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):
+    path, done, sync, replace = tmp_path / "a.txt", [], os.fsync, os.replace
+    monkeypatch.setattr("signnap.storage.os.fsync", lambda file: done.append(os.fstat(file)) or sync(file))
+    monkeypatch.setattr("signnap.storage.os.replace", lambda *paths: done.append("named") or replace(*paths))
+    write_text(path, "all of it")
+    synced, named = done
+    assert named == "named" and synced.st_size == len("all of it") and synced.st_ino == path.stat().st_ino

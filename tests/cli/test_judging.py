@@ -77,3 +77,16 @@ def test_analyze(trained, command):
     assert some["stability"]["nodes"] == 30
     words = command("analyze", "run", *GRAPH, "--copies", 3)
     assert words.code == 0 and "identifiability" in words.out and "dirichlet" in words.out
+
+
+def test_evaluate_by_several_probes(trained, command):
+    judged = ("--split", "per-class:5:5", "--probe", "linear-quick", "--seeds", 2)
+    found = command("evaluate", "run", *GRAPH, *judged, "--json").json
+    assert found["protocol"] == "paper: 1 encoder seed × 2 probe seeds"
+    assert (found["probe_seeds"], len(found["runs"][0])) == (2, 2)
+
+
+def test_another_seed_drops_other_edges(trained, command):
+    analyze = ("analyze", "run", *GRAPH, "--copies", 3, "--json")
+    first, again, other = (command(*analyze, "--seed", seed).json["stability"] for seed in (0, 0, 1))
+    assert first == again and first["matrix"] != other["matrix"]

@@ -209,3 +209,9 @@ def test_malformed_split_is_answered_with_the_grammar(spec):
     with pytest.raises(SignnapError) as caught:
         make_split(labelled([0, 1] * 60), spec)
     assert f"cannot read the split {spec!r}: expected paper, public, per-class:TRAIN:VAL" in str(caught.value)
+
+
+def test_no_part_of_a_public_split_has_unlabelled_nodes():
+    given = {"train": torch.tensor([0, 1]), "val": torch.tensor([2, 3]), "test": torch.tensor([5, 4])}
+    graph = labelled([0, -1, 0, -1, -1, 0], given_split=given)
+    assert parts(make_split(graph, "public")) == [[0], [2], [5]]

@@ -153,3 +153,10 @@ def test_the_named_node_is_the_broken_one(data):
     matrix[node, 3] = np.nan
     with pytest.raises(SignnapError, match=f"the embedding of node {node} holds"):
         linear_probe(**data | {"embeddings": SparseFeatures.from_scipy(matrix)})
+
+
+def test_a_network_s_classes_are_judged_on_the_test_nodes():
+    y, scores = torch.tensor([0, 1, 0, 1]), torch.eye(2)[[0, 1, 1, 0]]  # right about the first two
+    found = score_classes([scores], y, torch.tensor([0, 1]), torch.tensor([2, 3]))
+    assert (found.accuracy.mean, found.val_accuracy.mean) == (0.0, 100.0)
+    assert (found.runs, found.val_runs) == ([[0.0]], [[100.0]])

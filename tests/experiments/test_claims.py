@@ -287,3 +287,14 @@ def test_evidence_follows_the_rows(name, tmp_path):
     other = constant(12.5) | {"looks": looks or looked(changed, 0.5, SEEDS)}
     after = judge(claim, world(tmp_path / "b", claim, instead=[(changed, other)]), SEEDS).evidence
     assert before.endswith(".") and "|" not in before and before != after
+
+
+def test_a_shared_place_is_not_a_better_one(verdict):
+    alike = [(cell("DGI", graph), made(cell("SIGNNAP(GCN)", graph), range(SEEDS))) for graph in GRAPHS]
+    assert verdict("better than unsupervised peers", instead=alike) == "does not hold"
+
+
+def test_near_the_best_is_by_the_deviation_of_the_best(verdict):
+    rival = hyperparameters.cell_of("negatives", 256)
+    wild = row([[79.2 + seed] for seed in range(SEEDS)])  # ours: 80.0, 80.1, …, 80.4
+    assert verdict("K ≈ 1024", instead=[(rival, wild)]) == "holds (3 of 5 seeds)"

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
-from signnap import SIGNNAP, SignnapError, read_embeddings
+from signnap import SIGNNAP, SignnapError, make_split, read_embeddings
 from signnap.experiments import demo
 from signnap.train.checkpoint import RunFolder
 from signnap.train.session import Interrupted
@@ -90,3 +92,13 @@ def test_it_can_be_stopped_and_told_again(tmp_path, hasty, monkeypatch):
             demo.run_demo(tmp_path)
     demo.run_demo(tmp_path)
     RunFolder(tmp_path / "run").expect()
+
+
+def test_only_test_nodes_are_asked_about_the_perturbed_graph(small_graph, monkeypatch):
+    asked, mark = [], SimpleNamespace(accuracy=SimpleNamespace(mean=50.0))
+    monkeypatch.setattr(demo, "score", lambda embeddings, *_: asked.extend(embeddings) or mark)
+    split = make_split(small_graph, "random:0.3:0.3")
+    clean, perturbed = torch.zeros(40, 2), torch.ones(40, 2)
+    demo._row("any", small_graph, split, clean, perturbed, 0.5)
+    assert asked[0] is clean
+    assert asked[1].sum(dim=1).nonzero().ravel().tolist() == sorted(split.test.tolist())

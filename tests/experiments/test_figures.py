@@ -7,6 +7,7 @@ from statistics import fmean, stdev
 import pytest
 
 from signnap.errors import SignnapError
+from signnap.evaluate import summarize
 from signnap.experiments import pictures
 from signnap.experiments.targets import (
     TARGETS,
@@ -230,3 +231,8 @@ def test_a_panel_is_absent_for_all_of_its_reasons():
     there, failed = {"seeds": [0]}, {"seeds": [0], "error": ""}
     assert pictures.absent([None, failed, None]) == "not run, failed"
     assert pictures.absent([None, there]) == ""
+
+
+def test_one_encoder_has_no_deviation():
+    assert isnan(pictures.deviation(summarize([80.0])))
+    assert pictures.deviation(summarize([80.0, 82.0])) == pytest.approx(2**0.5)

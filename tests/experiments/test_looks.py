@@ -187,3 +187,8 @@ def test_stability_by_hand():
     centred = [compared(copies[a] - average, copies[b] - average) for a, b in pairs]
     assert found["centred"] == pytest.approx(np.mean(centred), rel=1e-3)
     assert found["centred"] < found["mean"] < 1
+
+
+def test_maps_show_the_first_ten_classes():
+    y = np.arange(-1, 13).repeat(3)
+    assert sorted(set(y[looks._mapped(y, 1000)])) == [*range(10)]

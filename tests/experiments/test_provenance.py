@@ -79,3 +79,17 @@ def test_the_revision(monkeypatch):
 def test_a_failure_is_one_line():
     assert failure(ValueError("dim is 3:\nexpected 4")) == {"error": "ValueError: dim is 3:"}
     assert failure(MemoryError()) == {"error": "MemoryError: "}
+
+
+def test_the_revision_tells_of_changes_that_are_not_committed(monkeypatch, tmp_path):
+    git = lambda *words: subprocess.run(["git", "-C", tmp_path, *words], check=True, capture_output=True)
+    me = ("-c", "user.name=me", "-c", "user.email=me@here")
+    monkeypatch.delenv("REVISION", raising=False)
+    monkeypatch.setattr("signnap.experiments.provenance.__file__", str(tmp_path / "provenance.py"))
+    (tmp_path / "provenance.py").write_text("old")
+    for words in (["init"], ["add", "."], [*me, "commit", "-m", "first"], [*me, "tag", "-a", "v1", "-m", "a tag"]):
+        git(*words)
+    clean = provenance(CPU)["revision"]
+    assert len(clean) == 12 and int(clean, 16)
+    (tmp_path / "provenance.py").write_text("new")
+    assert provenance(CPU)["revision"] == f"{clean}-dirty"

@@ -12,7 +12,7 @@ from signnap.experiments.cells import Results
 from signnap.experiments.looks import LOOKS
 from signnap.experiments.paper import reported
 from signnap.experiments.quick import BANNER, ITERATIONS, quickened
-from signnap.experiments.targets import TARGETS, Target, datasets
+from signnap.experiments.targets import TARGETS, Target, datasets, dimensions
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
 
@@ -139,3 +139,9 @@ def test_the_page_of_a_figure_begins_with_its_picture():
     plain, drawn = Target(list, page), Target(list, page, figure=lambda results, seeds: inf)
     assert plain.text("table-x", "rows", 3) == "rows of 3\n"
     assert drawn.text("figure-x", "rows", 3) == "![figure-x](figure-x.png)\n\nrows of 3\n"
+
+
+def test_a_quick_try_is_as_wide_as_its_cell_says():
+    tried = [quickened(dimensions.cell_of("DGI", "pubmed", dim)).settings for dim in (64, 256)]
+    assert [(settings["dim"], settings["hidden"]) for settings in tried] == [(64, 64), (256, 256)]
+    assert quickened(dimensions.cell_of("DGI", "pubmed", 512)).settings["dim"] == 32  # says nothing

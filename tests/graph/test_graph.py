@@ -106,3 +106,11 @@ def test_bad_input(arguments, sentence):
 def test_features_for_another_number_of_nodes():
     with pytest.raises(SignnapError, match="features have 3 rows for 4 nodes"):
         Graph.from_edges([0], [1], np.ones((3, 1)), num_nodes=4)
+
+
+def test_the_graph_does_not_change_with_the_array_it_was_made_of():
+    x = np.ones((3, 2), dtype=np.float32)
+    graph = Graph.from_edges([0], [1], x)
+    before = graph.fingerprint()
+    x[0] = 5
+    assert graph.fingerprint() == before

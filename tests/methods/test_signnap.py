@@ -276,3 +276,20 @@ def test_the_embedded_graph_by_name(fitted):
     model = fitted("synthetic")
     assert model.facts_["graph"] == "synthetic"
     assert model.transform("synthetic").shape == (load_graph("synthetic").num_nodes, 8)
+
+
+def test_how_to_learn_reaches_the_run(small_graph):
+    settings = {"lr": 0.25, "weight_decay": 0.125, "decoupled_decay": True, "clip": 0.5, "patience": 7}
+    run = SIGNNAP(dim=8, negatives=16, **settings).run(small_graph)
+    assert type(run.optimizer) is torch.optim.AdamW
+    assert [(group["lr"], group["weight_decay"]) for group in run.optimizer.param_groups] == [(0.25, 0.125)]
+    assert run.clip == 0.5 and run.best.patience == 7
+    plain = SIGNNAP(dim=8, negatives=16).run(small_graph)
+    assert type(plain.optimizer) is torch.optim.Adam and plain.clip == 0 and plain.best is None
+
+
+def test_another_graph_is_read_as_the_training_graph_was(small_graph, fitted):
+    model = fitted(small_graph)
+    other = replace(small_graph, name="facebook")  # which would be trained with other values of edges and loops
+    assert torch.equal(model.view(other).stored, model.view(small_graph).stored)
+    assert np.array_equal(model.transform(other), model.transform(small_graph))

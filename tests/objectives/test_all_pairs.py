@@ -294,3 +294,17 @@ def test_the_projector_is_trained_saved_and_resumed(small_graph, tmp_path):
     assert all(torch.equal(resumed[name], straight[name]) for name in short)
     assert all(not torch.equal(resumed[name], short[name]) for name in short)
     assert np.array_equal(longer.transform(small_graph), whole.transform(small_graph))
+
+
+@pytest.mark.parametrize("temperature", [1 / 59, 1 / 61, 1 / 100, 1 / 500])
+def test_low_temperatures_in_float32(temperature):
+    """exp(100) is no float32."""
+    objective = AllPairs(temperature)
+    objective.prepare(50, 8, source_of(0))
+    z1, z2 = (embeddings(50, 8, seed).detach().float() for seed in (2, 3))
+    z2[:25] = z1[:25]  # as alike as can be
+    found = objective(z1.requires_grad_(), z2.requires_grad_(), source_of(1)).total
+    wanted = (half(z1.double(), z2.double(), temperature) + half(z2.double(), z1.double(), temperature)) / 2
+    assert found.item() == pytest.approx(wanted.item(), rel=1e-4)
+    found.backward()
+    assert z1.grad.isfinite().all() and z2.grad.isfinite().all()

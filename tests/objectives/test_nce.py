@@ -159,3 +159,16 @@ def test_building_by_name_and_handing_through():
     built = build_objective("nce", 7, 0.2, 0.9, 3)
     assert (built.negatives, built.temperature, built.bank.momentum, built.share) == (7, 0.2, 0.9, 3)
     assert build_objective(built) is built
+
+
+def test_short_embeddings_after_long_ones_stay_finite():
+    """Z is frozen by the first, and its exponential may be no float32."""
+    objective = NCE(64)
+    objective.prepare(50, 8, source_of(0))
+    long = torch.nn.functional.normalize(torch.randn(50, 8, generator=source_of(1))).mul_(100)
+    objective.update(long, long, objective(long, long, source_of(2)))
+    assert objective.log_z.min() > 100
+    short = (0.01 * long).requires_grad_()
+    terms = objective(short, short, source_of(3))
+    terms.total.backward()
+    assert terms.total.isfinite() and short.grad.isfinite().all()

@@ -123,3 +123,10 @@ def test_bad_input():
             FeatureNoise("gaussian", scale)
     with pytest.raises(SignnapError, match="the share of masked features is 2: expected a number from 0 to 1"):
         MaskFeatures(2)
+
+
+@pytest.mark.parametrize("density", [0.1, 0.9])
+def test_every_draw_has_noise_of_its_own(density):
+    view, source = view_of_words(density=density), source_of(3)
+    drawn = [as_dense(FeatureNoise("gaussian", 1.0)(view, source).x) - as_dense(view.x) for _ in range(2)]
+    assert abs(torch.corrcoef(torch.stack([noise.ravel() for noise in drawn]))[0, 1]) < 0.05

@@ -157,3 +157,11 @@ def test_every_deviation_is_inside_the_axis(known):
     known = [(mean, 0 if isnan(far) else far) for mean, far in known]
     lowest, highest = min(mean - far for mean, far in known), max(mean + far for mean, far in known)
     assert 0 <= low <= max(0, lowest - 1) and high >= highest + 0.5
+
+
+def test_bars_of_a_group_are_centred_on_its_tick():
+    heights = {name: {"32": (70.0, 1.0), "64": (75.0, 2.0)} for name in METHOD_COLOURS}
+    (axes,) = bars([Bars("pubmed", heights)], ["32", "64"], x_label="", y_label="").axes
+    groups = [group for group in axes.containers if hasattr(group, "patches")]
+    middles = np.array([[patch.get_x() + patch.get_width() / 2 for patch in group] for group in groups])
+    assert middles.mean(axis=0) == pytest.approx([0, 1]) and (np.diff(middles, axis=0) > 0).all()

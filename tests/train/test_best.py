@@ -96,3 +96,13 @@ def test_long_gradients_are_cut(small_graph):
     run = Run(Steep([]), lr=1.0, weight_decay=0.0, clip=0.25)
     run.advance()
     assert run.task.modules["encoder"].weight.grad.norm().item() == pytest.approx(0.25, rel=1e-4)
+
+
+def test_of_equal_numbers_the_later_one_wins():
+    layer = nn.Linear(1, 1, bias=False)
+    best = Best(layer, patience=2)
+    for index, number in enumerate([2.0, 1.0, 3.0, 1.0, 3.0, 1.0]):  # a tie also ends the wait
+        layer.weight.data.fill_(index)
+        best.consider(layer, torch.tensor(number))
+        assert not best.is_final()
+    assert best.encoder.weight.item() == 5

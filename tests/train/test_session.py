@@ -1,5 +1,6 @@
 """A session: what it logs and when, what it saves, how it is stopped, and what a resumed one remembers."""
 
+import json
 import os
 import signal
 import threading
@@ -261,3 +262,12 @@ def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, sam
     alone = start(small_graph, seed=1)
     session(alone, 10)
     assert same(snapshot(well), snapshot(alone))
+
+
+def test_seconds_add_up_over_sessions(small_graph, start, folder):
+    run = start(small_graph)
+    session(run, 6, folder=folder)
+    long = [record | {"seconds": record["seconds"] + 1000} for record in folder.read_metrics()]
+    folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in long))
+    assert session(run, 6, folder=folder).seconds > 1000
+    assert session(run, 10, folder=folder).seconds > 1000
