@@ -120,6 +120,10 @@ BROKEN = {
         lambda d: {"y": d["y"].index_fill(0, d["val"][2:3], -1)},
         r"node \d+ of the validation part has no",
     ),
+    "seen": (
+        lambda d: {"test": torch.cat([d["test"], d["train"][3:4]])},
+        r"node \d+ is in the training part and in the test part: expected it in one",
+    ),
     "empty": (lambda d: {"test": d["test"][:0]}, "the test part of the split is empty"),
     "NaN": (
         lambda d: {"embeddings": d["embeddings"].index_fill(0, d["train"][1:2], torch.nan)},

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
@@ -109,6 +110,7 @@ def score(
     draws: Sequence[Callable[[], Array] | None] = [None] * len(embeddings) if resample is None else resample
     if len(draws) != len(embeddings):
         raise SignnapError(f"{len(draws)} resamplers were given for {len(embeddings)} encoder seeds: expected one each")
+    _expect_apart(as_tensor(train), as_tensor(test))
     settings = probe_settings(probe, weight_decay)
     if settings is None and resample is not None:
         raise SignnapError(f"the probe {probe} takes no steps to drop edges between: expected a linear one")
@@ -122,6 +124,15 @@ def score(
     runs = [[100 * r.test_accuracy for r in probes] for probes in results]
     val_runs = [[100 * r.val_accuracy for r in probes] for probes in results]
     return _scored(runs, val_runs, probe, _protocol(len(runs), len(runs[0])))
+
+
+def _expect_apart(train: Tensor, test: Tensor) -> None:
+    """Refuse to test on what was learned by heart; masks are refused elsewhere."""
+    if torch.bool in (train.dtype, test.dtype):
+        return
+    seen = test[torch.isin(test.long(), train.long())]
+    if len(seen):
+        raise SignnapError(f"node {int(seen[0])} is in the training part and in the test part: expected it in one")
 
 
 def score_classes(scores: Sequence[Array], y: Array, val: Array, test: Array) -> Score:
