@@ -175,6 +175,13 @@ def test_the_spread_is_over_seeds_of_one_model(name, value, labelled, models):
         judge([*models, other], labelled, **RULES)
 
 
+def test_runs_with_other_parts_of_one_s_own_are_no_seeds_of_one_model(labelled):
+    rules = {"dim": 8, "negatives": 16, "iterations": 2}
+    runs = [SIGNNAP(perturbation=DropEdge(0.1 * n), seed=n, **rules).fit(labelled) for n in (1, 2)]
+    with pytest.raises(SignnapError, match=r"perturbation is .*0\.1.* and .*0\.2.*: judge them one kind at a time"):
+        judge(runs, labelled, **RULES)
+
+
 def test_one_run_is_not_two(labelled, models):
     with pytest.raises(SignnapError, match="2 of the runs are of encoder seed 1: expected each seed once"):
         judge([*models, models[1]], labelled, **RULES)

@@ -13,7 +13,7 @@ from ..errors import SignnapError
 
 
 def main() -> None:
-    """Run the program: exit code 0, 1 with one sentence on stderr, 2 for bad usage, or 130 for Ctrl-C."""
+    """Run the program: exit code 0, 1 with one sentence on stderr, 2 for bad usage, 130 for Ctrl-C, 143 for SIGTERM."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± shows another sign for it

@@ -22,9 +22,9 @@ _ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "
 ID_NAMES = ("id", "node", "node_id", "name")
 LABEL_NAMES = ("label", "class", "y", "target")
 #: How data frames write an index that has no name: never meant as data.
+_NAMELESS = ("", "__index_level_0__", "Unnamed: 0")
 #: So many rows are enough to see what a column holds.
 _GLANCE = 100
-_NAMELESS = ("", "__index_level_0__", "Unnamed: 0")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 #: 16 GiB of 32-bit numbers: a few compressed kilobytes can claim any size.
 _MAX_CELLS = 2**32

@@ -69,7 +69,8 @@ def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:
     """Refuse runs whose spread would not be that over encoder seeds: one run twice, or two different recipes."""
     if len({model.facts_["fingerprint"] for model in models}) > 1:
         raise SignnapError("the runs were not trained on one and the same graph: judge them one graph at a time")
-    recipes = [asdict(model.settings_) for model in models]
+    own = lambda model: {name: model.facts_[name] for name in model.own_parts if name in model.facts_}
+    recipes = [asdict(model.settings_) | own(model) for model in models]
     for recipe in recipes[1:]:
         for name in [*recipes[0], *recipe]:
             values = recipes[0].get(name), recipe.get(name)

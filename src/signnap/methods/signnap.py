@@ -64,11 +64,11 @@ class SIGNNAP(Method):
     def _plain_params(self) -> dict[str, Any]:
         """A part of your own is called "custom" in the settings."""
         plain = super()._plain_params()
-        for name, kind in {"backbone": nn.Module, "objective": Objective}.items():
-            if isinstance(plain[name], kind) or (name == "backbone" and callable(plain[name])):
+        fits = {"backbone": callable(plain["backbone"]), "objective": isinstance(plain["objective"], Objective)}
+        for name, what in {"backbone": "a Module", "objective": "an Objective"}.items():
+            if fits[name]:
                 plain[name] = CUSTOM
             elif not isinstance(plain[name], (str, NoneType)):
-                what = "an Objective" if kind is Objective else "a Module"
                 raise SignnapError(f"{name} is {plain[name]!r}: expected a name, or {what} of your own")
         return plain
 
