@@ -21,7 +21,7 @@ from signnap.graph import Graph, as_dense
 from signnap.methods.method import clean_view
 from signnap.train.rates import rate_factor
 
-ACTIVATIONS = {"relu": nn.ReLU, "prelu": nn.PReLU, "rrelu": nn.RReLU}
+ACTIVATIONS = {"relu": nn.ReLU, "prelu": nn.PReLU, "rrelu": lambda: nn.LeakyReLU(11 / 48)}
 
 
 class GCN(nn.Module):

@@ -22,7 +22,7 @@ STACKS = {
     "grace": ({"widths": [8, 4], "activate_last": True}, [(5, 8), nn.ReLU, (8, 4), nn.ReLU]),
     "gca": (
         {"widths": [8, 4], "activation": "rrelu", "activate_last": True},
-        [(5, 8), nn.RReLU, (8, 4), nn.RReLU],
+        [(5, 8), lambda: AsTheyCallIt(), (8, 4), lambda: AsTheyCallIt()],
     ),
     "bgrl": (
         {"widths": [8, 4], "activation": "prelu", "activate_last": True, "momentum": 0.01},
@@ -43,6 +43,13 @@ STACKS = {
 }
 stacks = pytest.mark.parametrize("name", STACKS)
 WITH_NORM = [name for name, (arguments, _) in STACKS.items() if "momentum" in arguments]
+
+
+class AsTheyCallIt(nn.Module):
+    """RReLU as a function: without ``training=True`` it draws no slopes."""
+
+    def forward(self, x):
+        return nn.functional.rrelu(x)
 
 
 def norm(width):

@@ -54,5 +54,4 @@ def looked(cell, value, seeds):
         "training-curves": curve,
         "stability": {"matrix": [[1.0, value], [value, 1.0]], "mean": value, "centred": value / 2},
     }
-    once = {"map", "probe-curves", "training-curves"}
-    return {name: [found[name], *[None if name in once else found[name]] * (seeds - 1)] for name in cell.looks}
+    return {name: [found[name], *[None if name == "map" else found[name]] * (seeds - 1)] for name in cell.looks}

@@ -11,11 +11,13 @@ from ..contracts import Encoder
 from ..errors import SignnapError, unknown_name
 from ..graph import View, multiply_all
 
+#: RReLU draws slopes from 1/8 to 1/3; the code of GRACE and GCA calls it in a way that always takes their mean.
+_RRELU_SLOPE = (1 / 8 + 1 / 3) / 2
 #: name -> a function of the number of slopes that are learned
 ACTIVATIONS: dict[str, Callable[[int], nn.Module]] = {
     "relu": lambda slopes: nn.ReLU(),
     "prelu": nn.PReLU,
-    "rrelu": lambda slopes: nn.RReLU(),
+    "rrelu": lambda slopes: nn.LeakyReLU(_RRELU_SLOPE),
     "elu": lambda slopes: nn.ELU(),
     "none": lambda slopes: nn.Identity(),
 }

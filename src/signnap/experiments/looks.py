@@ -132,7 +132,7 @@ LOOKS = {
     "spread": Look(_spread),
     "map": Look(_map, first_only=True),
     "silhouette": Look(_silhouette),
-    "probe-curves": Look(_probe_curves, first_only=True),
-    "training-curves": Look(_training_curves, of_model=True, first_only=True),
+    "probe-curves": Look(_probe_curves),
+    "training-curves": Look(_training_curves, of_model=True),
     "stability": Look(_stability, of_model=True),
 }

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import Features, SparseFeatures, StreamedFeatures, View, applied, mask_columns
-from ..graph.features import DENSE_ABOVE
 from .centrality import CENTRALITIES
 
+#: Of features that are mostly not zero, columns differ by how much there is of them, not by who has it.
+_MOSTLY = 0.5
 #: No entry and no column is dropped more often than this.
 HIGHEST = 0.7
 #: Scores are logarithms: if none differs more than this from the others, all are equal up to rounding.
@@ -27,9 +28,10 @@ class DropUnimportant:
 
     What is central is dropped less often, what is peripheral more often, but never with more than 0.7. An entry
     scores by the ``centrality`` (degree, eigenvector or pagerank) of its target, the row it sends to; a column by the
-    total centrality of the nodes that have it, weighted by |x| if more than a quarter of all features are not zero.
+    total centrality of the nodes that have it, weighted by |x| if more than half of all features are not zero.
 
-    Entries fall independently, so i→j may survive without j→i, and stored self-loops are entries like any other.
+    Entries fall independently, so i→j may survive without j→i. Self-loops are no edges: where a view stores them they
+    have no score, and fall at the plain rate.
     Probabilities are computed once for every view, when it is first seen, and shared by all draws from it: in a
     ``Compose`` this perturbation belongs first, where it is given the clean view.
     """
@@ -66,6 +68,7 @@ class DropUnimportant:
         if known is None:
             nodes = CENTRALITIES[self.centrality](view.pattern)
             targets = nodes.index_select(0, view.pattern.rows) * (view.stored != 0)
+            targets = targets.index_fill(0, view.pattern.diagonal.long(), 0)
             known = (
                 drop_probabilities(targets, self.drop_edge),
                 drop_probabilities(column_weights(view.x, nodes), self.mask_features),
@@ -78,7 +81,7 @@ def drop_probabilities(weights: Tensor, rate: float) -> Tensor:
     """min(q·rate, 0.7) with q = (max s − s)/(max s − mean s) and s = log weight: low weights are dropped more often.
 
     q has mean one. Where there is nothing to tell weights by (all are equal, or a weight is zero and has no logarithm:
-    an empty column, the self-loop of an isolated node) it is one, and maximum and mean are those of the others.
+    an empty column, a self-loop) it is one, and maximum and mean are those of the others.
     """
     scored = weights > 0
     scores = weights[scored].log()
@@ -91,14 +94,15 @@ def drop_probabilities(weights: Tensor, rate: float) -> Tensor:
 def column_weights(x: Features, nodes: Tensor) -> Tensor:
     """Σ_i φ(i)·1[x_ik ≠ 0] for every column k, or Σ_i φ(i)·|x_ik| for dense features (F, float64).
 
-    Dense is what has more than a quarter of non-zeros, however it is stored. Random noise on features is not counted.
+    Dense is what has more than half of non-zeros, however it is stored; bags of words never have. Random noise on
+    features is not counted.
     """
     x = applied(x)
     if isinstance(x, StreamedFeatures):
         x = x.base
     values = x.values if isinstance(x, SparseFeatures) else x
     filled = int(values.count_nonzero()) / max(1, x.shape[0] * x.shape[1])
-    amount = (lambda part: part.abs().double()) if filled > DENSE_ABOVE else (lambda part: (part != 0).double())
+    amount = (lambda part: part.abs().double()) if filled > _MOSTLY else (lambda part: (part != 0).double())
     if isinstance(x, SparseFeatures):
         return x.with_values(amount(values)).transposed_times(nodes[:, None]).squeeze(1)
     rows = max(1, _CHUNK_ELEMENTS // max(1, x.shape[1]))

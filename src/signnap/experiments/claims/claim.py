@@ -44,8 +44,7 @@ class Finding(NamedTuple):
 class Claim:
     """What the paper says, where, and how to check it.
 
-    ``target`` makes the cells. ``first_only``: what is compared is measured on the first encoder alone.
-    ``may_diverge`` is a cell whose training may end in NaN: that is an answer, not a gap.
+    ``target`` makes the cells. ``may_diverge`` is one whose training may end in NaN: that is an answer, not a gap.
     """
 
     name: str
@@ -54,7 +53,6 @@ class Claim:
     target: str
     cells: Callable[[], list[Cell]]
     check: Callable[[Reading], Finding]
-    first_only: bool = False
     may_diverge: Cell | None = None
 
 

@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
 
 def judge(claim: Claim, results: Results, seeds: int) -> Verdict:
     """The verdict on a claim from so many encoder seeds."""
-    rows = {cell.key: results.find(cell, 1 if claim.first_only else seeds) for cell in claim.cells()}
+    rows = {cell.key: results.find(cell, seeds) for cell in claim.cells()}
     known = {key: row for key, row in rows.items() if row is not None and _is_answer(key, row, claim)}
     shared = set.intersection(*({*row["seeds"]} for row in known.values())) if known else set()
     if len(known) < len(rows):
