@@ -37,6 +37,12 @@ def _own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("SIGNNAP_CACHE", str(cache))
 
 
+@pytest.fixture(autouse=True)
+def _same_numbers():
+    """What a test draws without a source of its own does not depend on the tests before it."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture
 def small_graph():
     """A random graph of 40 nodes with an isolated one, sparse features and three classes."""

@@ -38,11 +38,15 @@ STACKS = {
         [(5, 8), lambda: nn.PReLU(8), (8, 8)],
     ),
     "cca-ssg": ({"widths": [8, 8]}, [(5, 8), nn.ReLU, (8, 8)]),
+    "cca-ssg, no edges": (
+        {"widths": [8, 8], "momentum": 0.1, "propagate": False},
+        [lambda: nn.Linear(5, 8), lambda: nn.BatchNorm1d(8), nn.ReLU, lambda: nn.Linear(8, 8)],
+    ),
     "three layers": ({"widths": [8, 3, 2], "activation": "elu"}, [(5, 8), nn.ELU, (8, 3), nn.ELU, (3, 2)]),
     "linear": ({"widths": [8, 4], "activation": "none", "activate_last": True}, [(5, 8), (8, 4)]),
 }
 stacks = pytest.mark.parametrize("name", STACKS)
-WITH_NORM = [name for name, (arguments, _) in STACKS.items() if "momentum" in arguments]
+WITH_NORM = [name for name, (arguments, _) in STACKS.items() if arguments.get("momentum") == 0.01]
 
 
 class AsTheyCallIt(nn.Module):
@@ -89,8 +93,9 @@ class Twin(nn.Module):
         learners = [(number, part) for number, part in enumerate(self.parts) if list(part.parameters())]
         named = {}
         for (number, part), own in zip(learners, ours, strict=True):
-            if hasattr(part, "propagate"):
-                named |= {f"parts.{number}.lin.weight": own.weight.t(), f"parts.{number}.bias": own.bias}
+            if isinstance(own, convolutional.SymmetricConvolution):
+                weight = "weight" if isinstance(part, nn.Linear) else "lin.weight"
+                named |= {f"parts.{number}.{weight}": own.weight.t(), f"parts.{number}.bias": own.bias}
             else:
                 assert type(part) is type(own)
                 named |= {f"parts.{number}.{key}": value for key, value in own.named_parameters()}
@@ -121,7 +126,7 @@ def test_layers_of_pyg_in_training(name):
     agree(found, twin.like(encoder, view), encoder.parameters())
 
 
-@pytest.mark.parametrize("name", [name for name in STACKS if name != "gca"])  # which draws, in another order
+@stacks
 @pytest.mark.parametrize("shared", [True, False])
 def test_several_views_are_encoded_one_after_the_other(name, shared):
     encoder, twin, views = stack(name).double(), Twin(name), two_views()

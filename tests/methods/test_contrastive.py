@@ -108,6 +108,7 @@ def described(encoder):
         (GCA, {"activation": "rrelu"}, [(12, 16), nn.LeakyReLU, (16, 8), nn.LeakyReLU]),
         (GraphBarlowTwins, {}, [(12, 16), nn.BatchNorm1d, nn.PReLU, (16, 8)]),
         (CCASSG, {}, [(12, 16), nn.ReLU, (16, 8)]),
+        (CCASSG, {"propagate": False}, [(12, 16), nn.BatchNorm1d, nn.ReLU, (16, 8)]),
         (CCASSG, {"layers": 3, "activation": "elu"}, [(12, 16), nn.ELU, (16, 16), nn.ELU, (16, 8)]),
     ],
 )
@@ -202,7 +203,7 @@ TABLE = {
         "whitening": (5e-4, 1e-3, 1e-3, 1e-3), "iterations": (50, 50, 50, 100), "lr": (1e-3,) * 4,
         "drop_edge": CCA_DROP, "drop_edge_2": CCA_DROP, "mask_features": CCA_MASK, "mask_features_2": CCA_MASK,
         "dim": (512,) * 4, "hidden": (512,) * 4, "layers": (2,) * 4, "activation": ("relu",) * 4,
-        "weight_decay": (0.0,) * 4, "decoupled_decay": (False,) * 4,
+        "weight_decay": (0.0,) * 4, "decoupled_decay": (False,) * 4, "propagate": (True, True, False, True),
     },
 }  # fmt: skip
 

@@ -24,16 +24,21 @@ ACTIVATIONS: dict[str, Callable[[int], nn.Module]] = {
 
 
 class SymmetricConvolution(nn.Module):
-    """then(D^{-1/2} (A'+I) D^{-1/2} (H W) + b): PyG's ``GCNConv`` and what follows it. W is Glorot, b zero."""
+    """then(D^{-1/2} (A'+I) D^{-1/2} (H W) + b): PyG's ``GCNConv`` and what follows it. W is Glorot, b zero.
 
-    def __init__(self, in_dim: int, out_dim: int, then: nn.Module) -> None:
+    Unless it shall ``propagate``, it reads no edges: then(H W + b).
+    """
+
+    def __init__(self, in_dim: int, out_dim: int, then: nn.Module, *, propagate: bool = True) -> None:
         super().__init__()
         self.weight = nn.Parameter(nn.init.xavier_uniform_(torch.empty(in_dim, out_dim)))
         self.bias = nn.Parameter(torch.zeros(out_dim))
-        self.then = then
+        self.then, self.propagate = then, propagate
 
     def forward(self, product: Tensor, view: View) -> Tensor:
         """Finish the layer, given ``H @ weight``."""
+        if not self.propagate:
+            return self.then(product + self.bias)
         return self.then(view.symmetric(product).add_(self.bias))
 
 
@@ -42,6 +47,7 @@ class ConvolutionalStack(Encoder):
 
     The last one is followed by neither unless ``activate_last``. ``momentum`` is how fast the running statistics of
     batch norm move; None means no batch norm. PReLU learns one slope in each layer, or one for each of its units.
+    Without ``propagate`` no edge is read, and the stack is a plain perceptron.
     The encoders of the baselines, for an embedding of width d:
 
     - GRACE, GCA: ``[2 * d, d]``, ``activate_last``, with the activation that their authors chose for a data set.
@@ -49,7 +55,7 @@ class ConvolutionalStack(Encoder):
     - Graph Barlow Twins: ``[2 * d, d]``, ``"prelu"``, ``momentum=0.01``.
     - DGI: ``[d]``, ``"prelu"``, ``activate_last``; in the paper's comparison ``[d, d]``, ``"prelu"``,
       ``slope_per_unit``.
-    - CCA-SSG: ``[d, d]``.
+    - CCA-SSG: ``[d, d]``; on coauthor_cs with ``momentum=0.1``, and without ``propagate``.
     """
 
     def __init__(
@@ -61,6 +67,7 @@ class ConvolutionalStack(Encoder):
         activate_last: bool = False,
         momentum: float | None = None,
         slope_per_unit: bool = False,
+        propagate: bool = True,
     ) -> None:
         super().__init__()
         sizes = [in_dim, *widths]
@@ -76,7 +83,7 @@ class ConvolutionalStack(Encoder):
             if activate_last or depth < len(widths):
                 then.extend([] if momentum is None else [nn.BatchNorm1d(width, momentum=momentum)])
                 then.append(ACTIVATIONS[activation](width if slope_per_unit else 1))
-            self.layers.append(SymmetricConvolution(before, width, then))
+            self.layers.append(SymmetricConvolution(before, width, then, propagate=propagate))
 
     def forward(self, view: View) -> Tensor:
         return self.encode([view])[0]

@@ -84,7 +84,7 @@ class BarlowSettings(TwoViewSettings):
 
 @dataclass(frozen=True)
 class CcaSettings(TwoViewSettings):
-    """CCA-SSG (spec §5.1); ``whitening`` is its λ."""
+    """CCA-SSG (spec §5.1); ``whitening`` is its λ. Without ``propagate``, a perceptron with batch norm encodes."""
 
     method: str = "cca-ssg"
     dim: int = 512
@@ -94,6 +94,7 @@ class CcaSettings(TwoViewSettings):
     drop_edge_2: float = 0.3
     mask_features: float = 0.2
     mask_features_2: float = 0.2
+    propagate: bool = True
     whitening: float = 1e-3
     iterations: int = 100
 

@@ -89,7 +89,10 @@ class CCASSG(TwoViewMethod[CcaSettings]):
 
     def build_encoder(self, settings: CcaSettings, sizes: Sizes) -> Encoder:
         widths = [*[settings.hidden] * (settings.layers - 1), settings.dim]
-        return ConvolutionalStack(sizes.features, widths, settings.activation)
+        momentum = None if settings.propagate else 0.1
+        return ConvolutionalStack(
+            sizes.features, widths, settings.activation, momentum=momentum, propagate=settings.propagate
+        )
 
     def objective(self, settings: CcaSettings) -> Objective:
         return CCA(settings.whitening)
