@@ -44,6 +44,13 @@ def test_train_in_words(files, command):
     assert notes_only(result.err)
 
 
+def test_what_a_method_has_not_is_not_shown(files, command):
+    result = command("train", *GRAPH, "--out", "run", "--method", "raw")
+    assert result.code == 0 and "seconds" in result.out
+    assert "None" not in result.out and "loss" not in result.out
+    assert command("train", *GRAPH, "--out", "again", "--method", "raw", "--json").json["loss"] is None
+
+
 @pytest.mark.parametrize("name", ["run[v2]", "run[/v2]", "run:smile:"])
 def test_a_folder_is_shown_by_its_name(name, files, command):
     assert f"Run {name}" in command("train", *GRAPH, "--out", name, *SMALL).out

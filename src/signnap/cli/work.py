@@ -94,9 +94,10 @@ def train(
 
 
 def _show(results: list[dict[str, Any]], several: bool, first: Method, as_json: bool) -> None:
-    """Print what came out, and the five most expensive regions if a profile was wanted."""
+    """Print what came out, as far as the method has it, and the five worst regions if a profile was wanted."""
     found: dict[str, Any] = {"runs": results} if several else results[0]
-    tables: list[Any] = [(f"Run {r['run']}", ("what", "value"), [(k, _short(r[k])) for k in r]) for r in results]
+    facts = lambda result: [(name, _short(value)) for name, value in result.items() if value is not None]
+    tables: list[Any] = [(f"Run {result['run']}", ("what", "value"), facts(result)) for result in results]
     if (profile := first.outcome_.profile) is not None:
         worst = profile.regions[:5]
         rows = [(region.name, f"{region.milliseconds:.2f}", f"{region.share:.1%}") for region in worst]
@@ -148,7 +149,7 @@ def _check(changes: dict[str, Any], preset: str, config: Path | None) -> None:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.{4 if abs(value) < 10 else 1}f}" if isinstance(value, float) else str(value)
 
 
 def embed(
