@@ -15,6 +15,7 @@ split = make_split(graph, "per-class:20:30")
 for name, candidate in {"untrained": untrained, "trained": model}.items():
     accuracy = score([candidate.transform(graph)], graph.y, split.train, split.val, split.test).accuracy
 
-    view, drop, source = candidate.view(graph), DropEdge(0.3), torch.Generator().manual_seed(0)
+    view, drop = candidate.view(graph), DropEdge(0.3)
+    source = torch.Generator(view.pattern.device).manual_seed(0)
     still = stability(lambda c=candidate, v=view, d=drop, s=source: c.embed_view(d(v, s)), copies=3)
     print(f"{name}: accuracy {accuracy} %, stability {still.mean:.3f} (centred {still.centred:.3f})")

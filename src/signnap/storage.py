@@ -6,7 +6,7 @@ import glob
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from .errors import SignnapError
@@ -46,6 +46,22 @@ def remove_leftovers(path: str | Path) -> None:
     for leftover in path.parent.glob(f".{glob.escape(path.stem)}-{drawn}{glob.escape(path.suffix)}"):
         with suppress(OSError):  # it does no harm where it is
             leftover.unlink()
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold off other processes that want to be alone in this folder, where the system knows how.
+
+    The folder itself is locked, so nothing is left behind, and a process that is killed holds nobody off.
+    """
+    with ExitStack() as held:
+        with suppress(ImportError, OSError):  # not everywhere, nor on every disk
+            import fcntl
+
+            handle = os.open(folder, os.O_RDONLY)
+            held.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -95,7 +95,7 @@ WHOLE = json.dumps({"cell": asdict(RAW), **KNOWN}).encode()
 
 @pytest.mark.parametrize(
     "broken",
-    [b"", b"{", b"\xff\xfe\xfd", b"[]", b"3", b'"row"', b"{}", b'{"cell": 3}', b'{"cell": {"method": "raw"}}',
+    [b"", b"{", b"\xff\xfe\xfd", b"[]", b"3", b'"row"', b"{}", b'{"cell": 3}', b'{"cell": {"method": "raw"}}', b'{"cell": "raw", "seeds": [0]}',
      b'{"cell": {"method": "raw", "graph": "cora", "colour": "red"}}', WHOLE[:-9],
      json.dumps({"cell": asdict(DGI)}).encode(), json.dumps({"cell": asdict(DGI), "seeds": 3}).encode()],
 )  # fmt: skip
@@ -114,6 +114,31 @@ def test_what_cannot_be_read_or_written(tmp_path):
     blocked = Results(tmp_path / "file" / "rows.jsonl")
     with pytest.raises(SignnapError, match=r"cannot write .*rows\.jsonl: .*nothing was left half-written"):
         blocked.add(RAW, KNOWN)
+
+
+def test_a_failure_takes_no_result_s_place(tmp_path):
+    first, other = (Results(tmp_path / "rows.jsonl") for _ in range(2))
+    first.add(RAW, KNOWN)
+    other.add(RAW, {"seeds": KNOWN["seeds"], "error": "out of memory"})
+    for known in (other, Results(first.path)):
+        assert "error" not in known.find(RAW, 1) and known.missing([RAW], 1) == []
+
+
+def test_processes_that_fill_one_file_keep_each_others_rows(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    program = """
+import sys
+from signnap.experiments.cells import Cell, Results
+results = Results(sys.argv[1])
+for seed in range(25):
+    row = {"seeds": [seed], "seconds": 1.0, "iterations": [1], "test": [[1.0]], "val": [[1.0]]}
+    results.add(Cell(sys.argv[2], "cora"), row)
+"""
+    names = ["raw", "svd", "dgi"]
+    running = [subprocess.Popen([sys.executable, "-c", program, str(path), name]) for name in names]
+    assert [process.wait() for process in running] == [0] * 3
+    assert Results(path).missing([Cell(name, "cora") for name in names], 25) == []
+    assert [file.name for file in tmp_path.iterdir()] == ["rows.jsonl"]
 
 
 def test_a_killed_writer_leaves_the_old_file(tmp_path):

@@ -29,6 +29,13 @@ def test_signnap_is_clearly_ahead(story):
     assert ours["stability"] > untrained["stability"] + 0.02
 
 
+@pytest.mark.gpu
+def test_on_a_gpu(tmp_path):
+    test_signnap_is_clearly_ahead((tmp_path, demo.run_demo(tmp_path)))
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert facts["device"] != "cpu"
+
+
 def test_raw_features_do_not_see_edges(story):
     raw = story[1]["rows"][0]
     assert raw["accuracy"] == raw["accuracy_perturbed"]

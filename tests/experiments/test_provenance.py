@@ -61,7 +61,8 @@ def test_the_revision(monkeypatch):
 
     monkeypatch.setattr(subprocess, "run", git)
     assert provenance(CPU)["revision"] == "0123456789ab-dirty"
-    assert calls == [(["git", "describe"], "experiments")]  # of these files, not of the folder that one works in
+    asked = ["ls-files", "describe"]  # of these files, not of the folder that one works in
+    assert calls == [(["git", word], "experiments") for word in asked]
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 128, stdout=""))
     assert provenance(CPU)["revision"] is None  # not a repository
     monkeypatch.setenv("REVISION", "copied")
@@ -93,3 +94,8 @@ def test_the_revision_tells_of_changes_that_are_not_committed(monkeypatch, tmp_p
     assert len(clean) == 12 and int(clean, 16)
     (tmp_path / "provenance.py").write_text("new")
     assert provenance(CPU)["revision"] == f"{clean}-dirty"
+    inside = tmp_path / ".venv" / "provenance.py"  # installed in somebody's repository
+    inside.parent.mkdir()
+    inside.write_text("old")
+    monkeypatch.setattr("signnap.experiments.provenance.__file__", str(inside))
+    assert provenance(CPU)["revision"] is None

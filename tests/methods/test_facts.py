@@ -142,6 +142,15 @@ def test_another_graph(stopped, small_graph):
             check(stopped, graph)
 
 
+def test_another_device(stopped, small_graph):
+    facts = json.loads(stopped.facts.read_text())
+    stopped.facts.write_text(json.dumps(facts | {"device": "cuda:1", "finished": False}))
+    with pytest.raises(SignnapError, match=r"go on only there: resume it with device cuda, not cpu$"):
+        check(stopped, small_graph)
+    stopped.state.unlink()  # nothing was drawn yet
+    check(stopped, small_graph)
+
+
 @pytest.mark.parametrize(
     ("file", "text", "sentence"),
     [

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..errors import SignnapError
-from ..storage import write_text
+from ..storage import alone, write_text
 
 
 @dataclass(frozen=True)
@@ -58,18 +59,23 @@ class Results:
     """Rows in a file of JSON lines, written anew and whole whenever one is added.
 
     A row tells of one cell and the encoder seeds that were trained together; more seeds of that cell, trained later,
-    are another row. With a ``rule``, whoever asks for a cell gets what the rule makes of it.
+    are another row. Several processes may add to one file: what others wrote meanwhile is read before it is replaced.
+    With a ``rule``, whoever asks for a cell gets what the rule makes of it.
     """
 
     def __init__(self, path: str | Path, rule: Rule = lambda cell: cell) -> None:
         self.path, self.rule = Path(path), rule
         self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._read()
+
+    def _read(self) -> None:
+        """Take what the file holds to what is known."""
         for number, line in enumerate(self._lines(), 1):
             try:
                 row = json.loads(line)
                 _expect_whole(row)
                 self._keep(Cell(**row["cell"]), row, row["seeds"])
-            except (ValueError, TypeError, KeyError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise SignnapError(f"{self.path}, line {number} is not a result of this program") from error
 
     def _lines(self) -> list[bytes]:
@@ -119,17 +125,26 @@ class Results:
     def add(self, cell: Cell, row: dict[str, Any]) -> None:
         """Keep what was found for the seeds that the row names, in the place of an earlier failure."""
         known = {"cell": asdict(cell) | {"looks": [*cell.looks]}, **row}  # as it will be read again
-        self._keep(cell, known, row["seeds"])
-        self.write()
+        with self._replaced():
+            self._keep(cell, known, row["seeds"])
 
     def _keep(self, cell: Cell, row: dict[str, Any], seeds: list[int]) -> None:
-        new = {*seeds}
+        new = set() if "error" in row else {*seeds}  # a failure takes no result's place
         kept = [old for old in self._rows.get(cell.key, []) if "error" not in old and not new & {*old["seeds"]}]
         self._rows[cell.key] = [*kept, row]
 
     def write(self) -> None:
         """Write the file; before the first cell, this tells whether it can be written at all."""
-        write_text(self.path, "".join(json.dumps(row) + "\n" for row in self))
+        with self._replaced():
+            pass
+
+    @contextmanager
+    def _replaced(self) -> Iterator[None]:
+        """The file with what others wrote to it and what the block adds; nobody else may replace it meanwhile."""
+        with alone(self.path.parent):
+            self._read()
+            yield
+            write_text(self.path, "".join(json.dumps(row) + "\n" for row in self))
 
 
 def _expect_whole(row: dict[str, Any]) -> None:

@@ -86,9 +86,9 @@ def _trained(graph: Graph, folder: Path, seed: int) -> SIGNNAP:
 
 def _model_row(name: str, model: SIGNNAP, graph: Graph, split: Split, seed: int) -> dict[str, Any]:
     view = model.view(graph)
-    source = rng.generator(seed, "demo")
-    draw = lambda: model.embed_view(GONE(view, source))
-    return _row(name, graph, split, model.embed_view(view), draw(), stability(draw).centred)
+    source = rng.generator(seed, "demo", view.pattern.device)
+    draw = lambda: model.embed_view(GONE(view, source)).cpu()
+    return _row(name, graph, split, model.embed_view(view).cpu(), draw(), stability(draw).centred)
 
 
 def _row(

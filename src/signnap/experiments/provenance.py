@@ -54,10 +54,20 @@ def _version(package: str) -> str | None:
 
 
 def _revision() -> str | None:
-    """What REVISION says the files are, for copies without their history, else what git says."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    """What REVISION says the files are, for copies without their history, else what git says of a repository of ours.
+
+    Where the package is installed inside another one, git does not know this file, and its revision says nothing of us.
+    """
+    if "REVISION" in os.environ:
+        return os.environ["REVISION"] or None
+    known = _git("ls-files", "--error-unmatch", Path(__file__).name)
+    return _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*") if known else None
+
+
+def _git(*arguments: str) -> str | None:
     try:
+        command = ["git", *arguments]
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     except OSError:
-        return os.environ.get("REVISION")
-    return os.environ.get("REVISION") or done.stdout.strip() or None
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
@@ -180,7 +181,12 @@ class _Runner:
         return marks, looks
 
     def _elsewhere(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        return _done(work(*arguments)) if self.pool is None else self.pool.submit(work, *arguments)
+        if self.pool is not None:
+            try:
+                return self.pool.submit(work, *arguments)
+            except BrokenProcessPool:  # one was killed, for its memory perhaps: from here on this process judges
+                self.pool = None
+        return _done(work(*arguments))
 
     def collect(self, *, wait: bool) -> None:
         """Write the rows whose judges are done; with ``wait``, all."""

@@ -118,6 +118,12 @@ def check_resumable(
     if known["fingerprint"] != facts["fingerprint"]:
         raise SignnapError(f"{folder.path} was trained on another graph than {facts['graph']}: cannot resume")
     expect_same_parts(str(folder.path), known, facts)
+    before, now = (str(each["device"]).partition(":")[0] for each in (known, facts))
+    if before != now and folder.can_continue():
+        raise SignnapError(
+            f"{folder.path} was trained on {before}, and its random numbers go on only there: "
+            f"resume it with device {before}, not {now}"
+        )
     if known["finished"] and not folder.can_continue():
         raise SignnapError(f"{folder.path} holds a model without its training state: cannot resume")
 

@@ -1,4 +1,4 @@
-"""A run folder: settings, metrics, weights, state. Every file in it is whole at every moment.
+"""A run folder: settings, metrics, weights, state. Every file is whole at every moment, but for the last metrics.
 
 ``state.pt`` alone decides where a resumed run continues; ``metrics.jsonl`` is cut back to it. So a process may be
 killed between any two writes and the resumed run still equals one that was never killed.

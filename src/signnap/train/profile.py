@@ -57,6 +57,8 @@ class Profiler:
 
     def lockstep(self, runs: list[Run], until: int, *, capture: bool = True) -> Iterator[list[tuple[Run, Step]]]:
         """Train as ``loop.lockstep`` does; ``profile`` is there and the trace is written once both are known."""
+        if not runs:
+            raise SignnapError("a profile needs at least 2 iterations to go: the patience of this run is used up")
         first = min(run.iteration for run in runs) + self.passed
         on_gpu = all(run.on_gpu for run in runs)
         yield from lockstep(runs, first, capture=False)
