@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 #: What fits into the numbers that tensors are made of.
 _LARGEST: dict[type, float] = {int: 2**63 - 1, float: 3.4e38}
+#: The types that a setting may have, in words.
+_WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
 def build(kind: type[T], values: Mapping[str, Any], origin: str = "the settings") -> T:
@@ -50,7 +52,7 @@ def _checked(name: str, value: Any, expected: type, origin: str) -> Any:
     if expected is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
-        raise SignnapError(f"{origin}: {name} is {value!r}: expected {expected.__name__}")
+        raise SignnapError(f"{origin}: {name} is {value!r}: expected {_WORDS[expected]}")
     return value
 
 

@@ -12,24 +12,17 @@ import torch
 from torch import Tensor
 
 from .graph import SparseFeatures
+from .graph.features import first_non_finite
+from .graph.foreign import Array, as_tensor
 
 #: What a judge looks at: one row per node.
 Embeddings = Union[Tensor, SparseFeatures]
-#: What it may be given instead of a tensor: what ``transform`` returns, for one.
-Array = Union[Tensor, np.ndarray]
 
 _CHUNK_ELEMENTS = 1 << 20  # of dense rows at a time
 _CHUNK_ROWS = 1 << 16  # of sparse ones
 
 
-def as_tensor(array: Array) -> Tensor:
-    """An array of numpy's as a tensor, which shares its memory where torch would take that without a warning."""
-    if isinstance(array, Tensor):
-        return array
-    return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
-
-
-def as_embeddings(z: Embeddings | np.ndarray) -> Embeddings:
+def as_embeddings(z: Embeddings | Array) -> Embeddings:
     """The entrance of every judge: embeddings as whoever made them has them."""
     return z if isinstance(z, SparseFeatures) else as_tensor(z)
 
@@ -50,11 +43,8 @@ def dense_rows(z: Embeddings, nodes: Tensor) -> Tensor:
 
 def first_bad_row(z: Embeddings) -> int | None:
     """The first row that holds NaN or infinity, or None."""
-    bad = (~torch.isfinite(z.values if isinstance(z, SparseFeatures) else z)).nonzero()
-    if not len(bad):
-        return None
-    first = int(bad[0, 0])
-    return int(torch.searchsorted(z.indptr, first, right=True)) - 1 if isinstance(z, SparseFeatures) else first
+    bad = first_non_finite(z)
+    return None if bad is None else bad[0]
 
 
 def row_dots(left: Embeddings, right: Embeddings, pairs: Tensor) -> Tensor:

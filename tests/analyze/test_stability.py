@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import signnap.rows
 from signnap.analyze import stability
+from signnap.analyze.stability import _per_node
 from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures
 
@@ -63,6 +64,18 @@ def test_slow_twin_for_every_chunk_size(seed, copies, chosen, buffer):
     assert np.allclose(found.matrix, slow["matrix"], atol=1e-5)
     assert found.per_node == {key: pytest.approx(slow[key], abs=1e-5) for key in ("q05", "median")}
     assert (found.copies, found.nodes) == (copies, 3 if chosen else 9)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 20, 21, 1000])
+def test_quantiles_are_those_of_torch(nodes):
+    own = torch.rand(nodes, generator=torch.Generator().manual_seed(nodes)).double()
+    expected = {"q05": float(own.quantile(0.05)), "median": float(own.quantile(0.5))}
+    assert _per_node(own) == pytest.approx(expected, rel=1e-14)
+
+
+def test_quantiles_of_more_nodes_than_torch_s_take():
+    many = torch.arange(2**24 + 1).double()
+    assert _per_node(many) == pytest.approx({"q05": 0.05 * 2**24, "median": 2**23})
 
 
 def test_min_max_as_the_paper_draws_it():
@@ -158,3 +171,6 @@ def test_bad_input():
 def test_arrays_of_numpy_are_judged_as_tensors_are():
     copies, nodes = noisy_copies(), torch.tensor([3, 1, 4])
     assert judge([z.numpy() for z in copies], nodes=nodes.numpy()) == judge(copies, nodes=nodes)
+    assert judge([z.tolist() for z in copies], nodes=nodes.tolist()) == judge(copies, nodes=nodes)
+    with pytest.raises(SignnapError, match="asked of no nodes"):
+        judge(copies, nodes=[])

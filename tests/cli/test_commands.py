@@ -127,6 +127,23 @@ def test_resume(trained, command):
     assert Path("run/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
 
 
+def test_a_run_is_resumed_without_its_settings_being_given_again(trained, command):
+    longer = command("train", *GRAPH, "--out", "run", "--iterations", 9, "--resume", "--json").json
+    assert longer["iterations"] == 9 and read_toml("run/config.toml")["dim"] == 8
+    several = ("train", *GRAPH, "--out", "runs", "--seeds", "2,5")
+    assert command(*several, *SMALL).code == 0
+    assert [run["iterations"] for run in command(*several, "--resume", "--json").json["runs"]] == [5, 5]
+    assert read_toml("runs/seed-5/config.toml")["seed"] == 5
+
+
+def test_embeddings_do_not_replace_the_graph(trained, command):
+    for file in ("edges.csv", "nodes.csv"):
+        before = Path(file).read_bytes()
+        result = command("embed", "run", *GRAPH, "--out", file)
+        assert result.code == 1 and Path(file).read_bytes() == before
+        assert result.err == f"error: --out is {file}, which is a file of the graph itself: expected another one\n"
+
+
 def test_a_collapse_is_a_sentence_unless_told_to_go_on(files, command):
     wild = ("train", *GRAPH, "--dim", 8, "--negatives", 16, "--iterations", 20, "--lr", "1e20")
     stopped = command(*wild, "--out", "stopped")

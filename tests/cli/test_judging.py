@@ -66,6 +66,13 @@ def test_evaluate_in_words(trained, command):
     assert notes_only(result.err)
 
 
+def test_who_does_not_read_edges_is_not_praised_for_stability(trained, command):
+    assert command("train", *GRAPH, "--out", "walks", "--method", "deepwalk", "--dim", 4, "--iterations", 3).code == 0
+    told = "note: deepwalk does not read the edges of the graph that it embeds, so dropping them tells nothing"
+    assert told in command("analyze", "walks", *GRAPH, "--copies", 2).err
+    assert "tells nothing" not in command("analyze", "run", *GRAPH, "--copies", 2).err
+
+
 def test_analyze(trained, command):
     found = command("analyze", "run", *GRAPH, "--copies", 3, "--drop-edge", 0.5, "--json").json
     assert {"stability", "smoothness", "identifiability"} == set(found)

@@ -48,7 +48,7 @@ def test_a_quick_try_says_so(command, tmp_path):
 def test_rows_of_failures_only(command, tmp_path):
     Results(tmp_path / "bad" / "rows.jsonl").add(cell("DGI", "pubmed"), {"seeds": [0], "error": "MemoryError: "})
     found = command("report", "bad", "--out", "page.html")
-    assert found.code == 1 and "bad has no results, but 1 rows, all of cells that failed" in found.err
+    assert found.code == 1 and "bad has 1 rows of cells that failed, and no result" in found.err
 
 
 @pytest.mark.parametrize("part", ["seconds", "test", "iterations"])
@@ -68,7 +68,7 @@ def test_rows_that_are_none(part, command, tmp_path):
         (("results", "--out", "page.txt"), "page.txt ends in '.txt': expected .html or .jsonl"),
         (
             ("gone", "--out", "page.html"),
-            "gone has no results, but no rows.jsonl with any in it: expected a folder that",
+            "gone has no row in its rows.jsonl, and no result: expected a folder that",
         ),
         (("results", "--out", "results/rows.jsonl"), "results/rows.jsonl holds the results themselves"),
     ],

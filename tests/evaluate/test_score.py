@@ -37,6 +37,14 @@ def test_honest_protocol_spreads_over_encoders(clouds):
     assert set(as_dict["accuracy"]) == {"mean", "std", "values"}
 
 
+def test_one_encoder_that_counts_as_two_is_told(clouds, caplog):
+    z, *nodes = clouds()
+    with caplog.at_level("INFO", "signnap"):
+        score([z, z + 1], *nodes, probe="logistic")
+        score([z, z + 1, z.clone()], *nodes, probe="logistic")
+    assert caplog.messages == ["embeddings 1 and 3 are the same, but count as those of two encoder seeds"]
+
+
 def test_how_a_probe_of_that_name_learns():
     assert probe_settings("linear") == probe_settings("linear", 5e-4) == ProbeSettings()
     assert probe_settings("linear-plain", 3.0) == ProbeSettings(logit_dropout=0.0, weight_decay=3.0)
@@ -73,6 +81,21 @@ def test_arrays_of_numpy_are_judged_as_tensors_are(probe, clouds):
         score(z.numpy(), *arrays)
     with pytest.raises(SignnapError, match=r"the training part holds torch\.bool values"):
         score([z.numpy()], arrays[0], arrays[0] > 0, *arrays[2:])
+
+
+@pytest.mark.parametrize("probe", ["linear-quick", "logistic"])
+def test_lists_are_judged_as_tensors_are(probe, clouds):
+    z, *nodes = clouds()
+    lists = [part.tolist() for part in nodes]
+    assert score([z.tolist()], *lists, probe=probe, seeds=[0]) == score([z], *nodes, probe=probe, seeds=[0])
+
+
+def test_fresh_embeddings_and_classes_may_be_lists(clouds):
+    z, *nodes = clouds()
+    lists, options = [part.tolist() for part in nodes], {"settings": ProbeSettings(epochs=3), "seeds": [0]}
+    found = linear_probe(z.tolist(), *lists, resample=z.tolist, **options)
+    assert found == linear_probe(z, *nodes, resample=lambda: z, **options)
+    assert score_classes([z.tolist()], lists[0], *lists[2:]) == score_classes([z], nodes[0], *nodes[2:])
 
 
 def test_fresh_embeddings_and_classes_may_be_numpy_s(clouds):
@@ -124,6 +147,11 @@ BROKEN = {
         lambda d: {"test": torch.cat([d["test"], d["train"][3:4]])},
         r"node \d+ is in the training part and in the test part: expected it in one",
     ),
+    "chosen by": (
+        lambda d: {"val": d["test"]},
+        r"node \d+ is in the validation part and in the test part: expected it in one",
+    ),
+    "an empty list": (lambda d: {"val": []}, "the validation part of the split is empty"),
     "empty": (lambda d: {"test": d["test"][:0]}, "the test part of the split is empty"),
     "NaN": (
         lambda d: {"embeddings": d["embeddings"].index_fill(0, d["train"][1:2], torch.nan)},
@@ -135,6 +163,13 @@ BROKEN = {
         lambda d: {"train": d["train"].index_fill(0, torch.tensor([0]), 150)},
         "names node 150: expected 0 to 149",
     ),
+    "a column of labels": (
+        lambda d: {"y": d["y"][:, None]},
+        r"labels have shape \(150, 1\): expected one class number",
+    ),
+    "names for labels": (lambda d: {"y": ["a"] * 150}, "the labels came as <U1: expected numbers"),
+    "names for rows": (lambda d: {"val": ["a"]}, "the validation part came as <U1: expected numbers"),
+    "one row": (lambda d: {"train": 3}, r"the training part has shape \(\): expected \(nodes,\)"),
     "mask": (lambda d: {"train": torch.ones(150, dtype=torch.bool)}, "the training part holds torch.bool values"),
 }
 

@@ -95,7 +95,8 @@ WHOLE = json.dumps({"cell": asdict(RAW), **KNOWN}).encode()
 
 @pytest.mark.parametrize(
     "broken",
-    [b"", b"{", b"\xff\xfe\xfd", b"[]", b"3", b'"row"', b"{}", b'{"cell": 3}', b'{"cell": {"method": "raw"}}', b'{"cell": "raw", "seeds": [0]}',
+    [b"", b"{", b"\xff\xfe\xfd", b"[]", b"3", b'"row"', b"{}", b'{"cell": 3}', b'{"cell": {"method": "raw"}}',
+     b'{"cell": "raw", "seeds": [0]}',
      b'{"cell": {"method": "raw", "graph": "cora", "colour": "red"}}', WHOLE[:-9],
      json.dumps({"cell": asdict(DGI)}).encode(), json.dumps({"cell": asdict(DGI), "seeds": 3}).encode()],
 )  # fmt: skip

@@ -195,6 +195,31 @@ def test_one_run_is_not_two(labelled, models):
     assert judge([z, z], labelled, **RULES)["encoder_seeds"] == 2  # of a file nobody knows what it is of
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+def test_raw_features_are_those_that_the_subject_saw(normalize, labelled, scored):
+    model = SIGNNAP(dim=8, negatives=16, iterations=3, normalize_features=normalize).fit(labelled)
+    judge([model], labelled, **RULES)
+    wanted = row_normalized(labelled.x) if normalize else labelled.x
+    assert torch.equal(scored[1]["embeddings"][0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "split", "told"),
+    [
+        ("inductive:per-class:8:8", "per-class:8:8", 0),
+        ("inductive:per-class:8:8", "inductive:per-class:8:8", 0),
+        ("none", "per-class:8:8", 0),
+        ("inductive:per-class:8:8", "per-class:7:7", 1),
+    ],
+)
+def test_another_split_than_that_of_training_is_told(hidden, split, told, labelled, caplog):
+    model = SIGNNAP(dim=8, negatives=16, iterations=3, split=hidden).fit(labelled)
+    with caplog.at_level("INFO", "signnap.experiments"):
+        judge([model], labelled, split=split, probe="logistic")
+    sentence = "training hid the nodes that inductive:per-class:8:8 judges, but the split is per-class:7:7"
+    assert caplog.messages == [sentence] * told
+
+
 def test_embedded_rows_are_the_subjects_own(labelled, models):
     z = torch.ones(90, 4)
     rows = embedded([*models, z], labelled, make_split(labelled, "per-class:8:8"))

@@ -1,13 +1,11 @@
 """The CSR pattern against the dense adjacency it stands for."""
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import signnap.graph.pattern
 from dense import edge_lists, entries, pattern_of
 from signnap.graph import Pattern
 
@@ -75,12 +73,6 @@ def test_subset_is_the_induced_graph_in_the_order_asked_for(drawn, data):
 def test_values_of_a_given_matrix_do_not_matter():
     matrix = sp.csr_matrix(np.array([[5.0, -1, 0], [2, 7, 0], [0, 0, 1]]))
     assert Pattern.from_csr(matrix).to_scipy(loops=True).toarray().tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
-
-
-def test_more_entries_than_32_bits_can_number(monkeypatch):
-    monkeypatch.setattr(signnap.graph.pattern, "_INT32_MAX", 4)
-    with pytest.raises(ValueError, match="5 adjacency entries do not fit 32-bit positions"):
-        pattern_of(3, np.array([[0, 1]]))
 
 
 def test_moving_to_where_it_is_costs_nothing():

@@ -3,16 +3,21 @@
 import json
 import platform
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 
 import signnap
 from signnap import SIGNNAP, Compose, DropEdge, Graph
 from signnap.errors import SignnapError
+from signnap.graph import SparseFeatures
 from signnap.methods.facts import check_resumable, choose_device, note_time, peak_memory_mb, run_facts
 from signnap.methods.own_parts import described
+from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
 from signnap.train.checkpoint import RunFolder
 from signnap.train.session import Outcome
@@ -59,6 +64,30 @@ def test_a_large_graph_for_a_method_of_quadratic_time_is_told(time, nodes, told,
     with caplog.at_level("INFO", "signnap"):
         note_time("grace", time, nodes)
     assert caplog.messages == ["grace compares all pairs of 50,001 nodes: its time grows with their square"] * told
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("scale", "normalize", "told"), [(1, True, 0), (1000, True, 1), (1000, False, 0)])
+def test_a_column_that_leaves_nothing_to_the_others_is_told(scale, normalize, told, sparse, caplog):
+    x = np.array([[1.0, 0], [2, 1], [1, 2]]) * [1, scale]
+    graph = Graph.from_edges([0, 1], [1, 2], sp.csr_matrix(x) if sparse else x)
+    graph = replace(graph, x=SparseFeatures.from_scipy(x) if sparse else graph.x, feature_names=("age", "income"))
+    with caplog.at_level("INFO", "signnap.methods"):
+        SIGNNAP(dim=4, negatives=2, iterations=1, normalize_features=normalize).fit(graph, stop_on_collapse=False)
+    assert [message.partition(" %")[0] for message in caplog.messages] == [
+        "rows are normalised, and column income makes up 99.9"
+    ] * told
+
+
+@pytest.mark.parametrize("name", ["raw", "propagated", "svd", "arwmf", "untrained"])
+def test_what_has_no_use_for_a_setting_says_so(name, small_graph, caplog):
+    width, unused = method_class(name)(dim=3).fit(small_graph).transform(small_graph).shape[1], "iterations, lr"
+    with caplog.at_level("INFO", "signnap"):
+        method_class(name)(dim=3, iterations=5, lr=0.5).fit(small_graph)
+        method_class(name)().fit(small_graph)
+    if width != 3:
+        unused = f"dim, {unused}"
+    assert caplog.messages == [f"{name} has no use for {unused}: it learns nothing by gradient"]
 
 
 # -- resuming --------------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ def test_saved_settings_that_make_no_sense(small_graph, tmp_path):
     text = config.read_text()
     for change, sentence in (
         (text + "depth = 3\n", f"{config}: unknown setting 'depth'"),
-        (text.replace("dim = 8", 'dim = "8"'), f"{config}: dim is '8': expected int"),
+        (text.replace("dim = 8", 'dim = "8"'), f"{config}: dim is '8': expected a whole number"),
         ("dim = ", f"{config} is not a TOML file"),
         (text.replace("dim = 8", "dim = 16"), f"{tmp_path / 'model.safetensors'} holds the weights of another encoder"),
     ):

@@ -232,7 +232,7 @@ def test_numpy_numbers_are_numbers():
     ("arguments", "sentence"),
     [
         ({"dims": 3}, "unknown parameter 'dims', did you mean 'dim'? Known: "),
-        ({"dim": [3]}, "the settings: dim is [3]: expected int"),
+        ({"dim": [3]}, "the settings: dim is [3]: expected a whole number"),
         ({"backbone": "jknt"}, "unknown backbone 'jknt', did you mean 'jknet'?"),
         ({"backbone": 3}, "backbone is 3: expected a name, or a Module of your own"),
         ({"objective": torch.nn.Linear}, "objective is <class"),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from ..errors import SignnapError
 from ..geometry import directions, effective_rank, uniformity
-from ..rows import Embeddings, as_embeddings, dense_rows, first_bad_row
+from ..rows import Array, Embeddings, as_embeddings, dense_rows, first_bad_row
 
 #: An own cosine this little above the best other one is a tie. In float64 it covers the rounding of float32 input,
 #: which moves a cosine near 1 by the square of 1e-7 only.
@@ -43,7 +42,7 @@ class Identifiability:
 
 @torch.no_grad()
 def identifiability(
-    z1: Embeddings | np.ndarray, z2: Embeddings | np.ndarray, generator: torch.Generator, sample: int = 2000
+    z1: Embeddings | Array, z2: Embeddings | Array, generator: torch.Generator, sample: int = 2000
 ) -> Identifiability:
     """Compare two perturbed copies over ``sample`` random nodes (all, when there are no more)."""
     z1, z2 = as_embeddings(z1), as_embeddings(z2)

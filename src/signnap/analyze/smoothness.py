@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import SignnapError
 from ..geometry import ROUNDING, cosines
 from ..graph import Pattern
-from ..rows import Embeddings, as_embeddings, first_bad_row, mean_row, row_dots
+from ..rows import Array, Embeddings, as_embeddings, first_bad_row, mean_row, row_dots
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Smoothness:
 
 @torch.no_grad()
 def smoothness(
-    z: Embeddings | np.ndarray, pattern: Pattern, generator: torch.Generator, samples: int = 100_000
+    z: Embeddings | Array, pattern: Pattern, generator: torch.Generator, samples: int = 100_000
 ) -> Smoothness:
     """Measure over every edge of ``pattern`` once, and over ``samples`` random pairs (all, when there are no more)."""
     z = as_embeddings(z)

@@ -47,9 +47,7 @@ class Stability:
 
 
 @torch.no_grad()
-def stability(
-    draw: Callable[[], Embeddings | np.ndarray], *, copies: int = 10, nodes: Array | None = None
-) -> Stability:
+def stability(draw: Callable[[], Embeddings | Array], *, copies: int = 10, nodes: Array | None = None) -> Stability:
     """Compare ``copies`` embeddings, each of a freshly perturbed graph made by ``draw()``, over ``nodes`` (all).
 
     The copies are held together: copies · N · d numbers, and a bounded buffer besides.
@@ -70,15 +68,15 @@ def stability(
     return Stability(
         mean=float(own.mean()),
         centred=float(centred.mean()),
-        per_node={"q05": float(own.quantile(0.05)), "median": float(own.quantile(0.5))},
+        per_node=_per_node(own),
         matrix=found.tolist(),
-        normalized=_min_max(found).tolist(),
+        normalized=min_max(found).tolist(),
         copies=copies,
         nodes=count,
     )
 
 
-def _drawn(draw: Callable[[], Embeddings | np.ndarray], copies: int, nodes: Array | None) -> list[Embeddings]:
+def _drawn(draw: Callable[[], Embeddings | Array], copies: int, nodes: Array | None) -> list[Embeddings]:
     drawn: list[Embeddings] = []
     shape: tuple[int, ...] | None = None
     for copy in range(copies):
@@ -111,6 +109,13 @@ def _pairs_of_copies(drawn: list[Embeddings]) -> Iterator[tuple[int, int, Tensor
         yield a, b, cosines(dots, squares[a], squares[b]), torch.where(spreads[a] * spreads[b] > 0, centred, 0)
 
 
-def _min_max(matrix: Tensor) -> Tensor:
+def _per_node(own: Tensor) -> dict[str, float]:
+    """Quantiles of the nodes' own means, by numpy: torch's are of 2^24 numbers at most."""
+    q05, median = np.quantile(own.numpy(), [0.05, 0.5]).tolist()
+    return {"q05": q05, "median": median}
+
+
+def min_max(matrix: Tensor) -> Tensor:
+    """The matrix scaled to reach from 0 to 1, as the paper draws it; all ones where its entries are equal."""
     low, high = matrix.min(), matrix.max()
     return (matrix - low) / (high - low) if high - low > ROUNDING else torch.ones_like(matrix)

@@ -18,7 +18,7 @@ from .options import (
     open_graph,
     open_run,
 )
-from .output import emit, plus_minus
+from .output import emit, plus_minus, say
 
 
 def evaluate(
@@ -104,6 +104,8 @@ def analyze(
     chosen = None if split is None else make_split(loaded, split).test
     with progress(copies + 3, "embedding", "analyzing") as report:
         result = properties(model, loaded, drop_edge=drop_edge, copies=copies, seed=seed, nodes=chosen, report=report)
+    if result["stability"]["centred"] == 1:
+        say(f"note: {model.name} does not read the edges of the graph that it embeds, so dropping them tells nothing")
     rows = [
         (name, key, f"{value:.4f}")
         for name, numbers in result.items()

@@ -39,8 +39,8 @@ def report(
     rows = Results(results / "rows.jsonl")
     states = ["error" not in row for row in rows]
     if not any(states):
-        found = f"{len(states)} rows, all of cells that failed" if states else "no rows.jsonl with any in it"
-        raise SignnapError(f"{results} has no results, but {found}: expected a folder that reproduce wrote")
+        found = f"{len(states)} rows of cells that failed" if states else "no row in its rows.jsonl"
+        raise SignnapError(f"{results} has {found}, and no result: expected a folder that reproduce wrote")
     if out.resolve() == rows.path.resolve():
         raise SignnapError(f"{out} holds the results themselves: expected another file")
     write_text(out, _page(rows) if suffix == ".html" else _lines(rows))

@@ -147,5 +147,7 @@ def _named(kind: str, given: str | None, known: Iterable[str]) -> set[str]:
     known = set(known)
     chosen = known if given is None else set(given.split(","))
     for name in sorted(chosen - known):
+        if not known:
+            raise SignnapError(f"there is no {kind} {name!r} to choose: the target has none")
         raise unknown_name(kind, name, known)
     return chosen

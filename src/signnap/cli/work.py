@@ -74,7 +74,8 @@ def train(
         "lr": lr, "weight_decay": weight_decay, "split": split, "seed": seed,
         "precision": precision,
     }  # fmt: skip
-    changes = _changes(config, flags, more or [])
+    changes = _recorded(out, seeds) if resume and config is None else {}
+    changes |= _changes(config, flags, more or [])
     _check(changes, preset, config)
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     from ..methods.registry import method_class
@@ -125,6 +126,15 @@ def _seeds(text: str, changes: dict[str, Any]) -> list[int]:
         raise SignnapError(f"--seeds is {text!r}: expected whole numbers with commas between them") from None
 
 
+def _recorded(out: Path, seeds: str | None) -> dict[str, Any]:
+    """The settings of a run that is to go on, so that nobody has to give them again; of several, those of the first."""
+    from ..config import read_toml
+
+    folder = out if seeds is None else out / f"seed-{seeds.split(',')[0].strip()}"
+    found = read_toml(folder / "config.toml") if (folder / "config.toml").is_file() else {}
+    return {name: value for name, value in found.items() if seeds is None or name != "seed"}
+
+
 def _changes(config: Path | None, flags: dict[str, Any], more: list[str]) -> dict[str, Any]:
     """Settings from the file, then from --set, then from named flags."""
     from ..config import read_toml
@@ -168,6 +178,9 @@ def embed(
     """Embed a graph with a trained model; rows carry your node ids in your order."""
     from ..data import write_embeddings
 
+    for given in (Path(graph), nodes):
+        if given is not None and out.exists() and given.exists() and out.samefile(given):
+            raise SignnapError(f"--out is {out}, which is a file of the graph itself: expected another one")
     model = open_run(run)
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     z = model.transform(loaded)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..graph import Graph, compact
+from ..graph.foreign import feature_matrix
 from .catalog import DATASETS
 from .structure import COLUMNS, structural_features
 
@@ -18,6 +19,7 @@ log = logging.getLogger("signnap")
 
 def assemble(source: np.ndarray, target: np.ndarray, x: Any | None, num_nodes: int, **fields: Any) -> Graph:
     """Build the graph; without features it gets structural ones, after the edges have passed all checks."""
+    x = None if x is None else feature_matrix(x)
     bare = x is None or x.shape[1] == 0
     if "name" in fields:
         fields["name"] = own_name(fields["name"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SignnapError
+from .quotes import check_quotes
 
 log = logging.getLogger("signnap")
 
@@ -41,8 +42,11 @@ class Cells:
         return [column[0].as_py().strip() for column in self.columns]
 
 
-def read_delimited(path: Path) -> Cells:
-    """Read a table whose delimiter follows from its suffix and first line."""
+def read_delimited(path: Path, *, one_line: bool = False) -> Cells:
+    """Read a table whose delimiter follows from its suffix and first line.
+
+    ``one_line`` refuses cells of several lines; elsewhere they get a note, as two stray quotes look the same.
+    """
     data = _text_bytes(path)
     if path.suffix.lower() == ".txt":
         data = _without_comments(data, path)
@@ -51,8 +55,17 @@ def read_delimited(path: Path) -> Cells:
         data = _single_spaced(data)
     if not data.strip():
         raise SignnapError(f"{path} is empty: expected a table with one row per line")
-    data = data.rstrip(b"\n") + b"\n"  # the parser needs the end of a single line, and open quotes show by it
-    return Cells(path, _parse(path, data, delimiter), data, delimiter)
+    data = data.rstrip(b"\n") + b"\n"  # the parser needs the end of a single line
+    if delimiter != " ":
+        check_quotes(path, data, delimiter)
+    cells = Cells(path, _parse(path, data, delimiter), data, delimiter)
+    broken = _row_of_several_lines(cells)
+    if broken is not None and one_line:
+        found = f"{path}, line {cells.line(broken)} opens a quote that closes in a later line"
+        raise SignnapError(f"{found}: expected every cell of an edge list on one line")
+    if broken is not None:
+        log.info("%s: some cells hold several lines, the first of them in line %d", path, cells.line(broken))
+    return cells
 
 
 def _text_bytes(path: Path) -> bytes:
@@ -104,19 +117,25 @@ def _parse(path: Path, data: bytes, delimiter: str) -> list[Any]:
     from pyarrow import csv as arrow_csv
 
     read = arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=_BLOCK_BYTES)
-    quote = False if delimiter == " " else '"'
+    quote = '"' if delimiter != " " and b'"' in data else False
     parse = arrow_csv.ParseOptions(delimiter=delimiter, quote_char=quote, newlines_in_values=bool(quote))
     try:
         with arrow_csv.open_csv(pa.BufferReader(data), read_options=read, parse_options=parse) as head:
             as_text = dict.fromkeys(head.schema.names, pa.string())
         convert = arrow_csv.ConvertOptions(column_types=as_text, strings_can_be_null=False)
-        table = arrow_csv.read_csv(pa.BufferReader(data), read, parse, convert)
+        return arrow_csv.read_csv(pa.BufferReader(data), read, parse, convert).columns
     except pa.ArrowException as error:
         raise _not_a_table(path, data, delimiter, error) from error
-    if data.count(b'"') % 2 and quote and table.column(table.num_columns - 1)[-1].as_py().endswith("\n"):
-        line = Cells(path, table.columns, data, delimiter).line(table.num_rows - 1)
-        raise SignnapError(f"{path}, line {line} opens a quote that is never closed")
-    return table.columns
+
+
+def _row_of_several_lines(cells: Cells) -> int | None:
+    """The first row with a line end inside a cell; mostly counting lines shows that there is none."""
+    import pyarrow.compute as pc
+
+    if {cells.data.count(end) for end in (b"\r", b"\n")} <= {0, len(cells.columns[0])}:
+        return None
+    found = [pc.index(pc.match_substring(column, end), True).as_py() for column in cells.columns for end in "\r\n"]
+    return min((row for row in found if row >= 0), default=None)
 
 
 def _not_a_table(path: Path, data: bytes, delimiter: str, error: Exception) -> SignnapError:
@@ -127,7 +146,7 @@ def _not_a_table(path: Path, data: bytes, delimiter: str, error: Exception) -> S
             return SignnapError(f"{path}, line {line} has {cells} cells: expected {expected}, as in the first row")
         expected = cells
     reason = str(error).splitlines()[0][:200]
-    return SignnapError(f"{path} is not a readable table ({reason}): expected one row per line, any quotes closed")
+    return SignnapError(f"{path} is not a readable table ({reason}): expected one row per line")
 
 
 def _records(data: bytes, delimiter: str) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,7 @@ from ..graph import Graph
 from .assemble import assemble
 from .columns import encode, to_ids
 from .nodes import complete, describe_nodes, first_null, node_ids
-from .tables import ID_NAMES, Table, endpoint_columns, endpoint_headers, read_table
+from .tables import ID_NAMES, Table, check_file, endpoint_columns, endpoint_headers, read_table
 
 log = logging.getLogger("signnap")
 
@@ -33,30 +33,32 @@ def graph_from_files(
 
     Nodes keep the order of the node table; without one, the order in which the edge list first names them.
     """
-    edge_table = read_table(edges, header=endpoint_headers(source_column, target_column), keys=2)
-    ends = _endpoints(edge_table, source_column, target_column)
-    fields: dict[str, Any] = {"name": Path(edges).stem}
+    name, endpoints = Path(edges).stem, (source_column, target_column)
     if nodes is None:
         _needs_node_table(id_column=id_column, label_column=label_column, feature_columns=feature_columns)
-        rows, ids = _in_order_of_appearance(*ends)
-        x = None
+        rows, ids = _in_order_of_appearance(*_endpoints(_edge_table(edges, endpoints), *endpoints))
         if not len(ids):
             raise SignnapError(f"{edges} holds no edges below its header: expected at least one")
-    else:
-        sure = [[name.lower()] for name in (*ID_NAMES, id_column, label_column) if name]
-        table = read_table(nodes, header=sure, keys=1)
-        column = table.require(id_column) if id_column else table.first_of(ID_NAMES) or next(iter(table.columns))
-        ids = node_ids(table, column)
-        rows = _rows_of(edge_table, ends, ids, table)
-        x, described = describe_nodes(table, label_column, feature_columns, ids=column)
-        fields |= described
-    return assemble(*rows, x, len(ids), ids=to_ids(ids), **fields)
+        return assemble(*rows, None, len(ids), ids=to_ids(ids), name=name)
+    check_file(edges)  # of two files that are missing, the first is the one to name
+    sure = [[word.lower()] for word in (*ID_NAMES, id_column, label_column) if word]
+    table = read_table(nodes, header=sure, keys=1)
+    column = table.require(id_column) if id_column else table.first_of(ID_NAMES) or next(iter(table.columns))
+    ids = node_ids(table, column)
+    edge_table = _edge_table(edges, endpoints, ids)
+    rows = _rows_of(edge_table, _endpoints(edge_table, *endpoints), ids, table)
+    x, described = describe_nodes(table, label_column, feature_columns, ids=column)
+    return assemble(*rows, x, len(ids), ids=to_ids(ids), name=name, **described)
 
 
 def _needs_node_table(**given: Any) -> None:
     for option, value in given.items():
         if value is not None:
             raise SignnapError(f"{option}={value!r} names a column of a node table, but no node table was given")
+
+
+def _edge_table(path: str | Path, endpoints: Sequence[str | None], ids: Any = None) -> Table:
+    return read_table(path, header=endpoint_headers(*endpoints), keys=2, one_line=True, ids=ids)
 
 
 def _endpoints(table: Table, source: str | None, target: str | None) -> tuple[Any, Any]:

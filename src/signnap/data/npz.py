@@ -44,7 +44,11 @@ def read_npz(path: str | Path, name: str | None = None) -> Graph:
 
 
 def write_npz(path: str | Path, graph: Graph, **extra: np.ndarray) -> None:
-    """Write a graph so that ``read_npz`` gives it back; ``extra`` arrays go along under their own keys."""
+    """Write edges, features, labels and class names so that ``read_npz`` gives them back.
+
+    Ids, feature names and a split that the graph came with are not written; ``extra`` arrays go along under their own
+    keys, which ``read_npz`` ignores.
+    """
     arrays = dict(extra)
     arrays |= _csr_arrays("adj", graph.pattern.to_scipy())
     if isinstance(graph.x, SparseFeatures):

@@ -36,7 +36,7 @@ def from_pyg(data: Any) -> Graph:
     count = int(data.num_nodes or 0)
     source, target = edge_index.cpu().numpy()
     fields = {"y": _class_numbers(getattr(data, "y", None), count), "given_split": _given_split(data, count)}
-    return assemble(source, target, _matrix(getattr(data, "x", None)), count, **fields)
+    return assemble(source, target, getattr(data, "x", None), count, **fields)
 
 
 def to_pyg(graph: Graph) -> Any:
@@ -60,7 +60,7 @@ def from_scipy(adjacency: Any, x: Any = None) -> Graph:
         raise SignnapError(f"the adjacency has shape {adjacency.shape}: expected a square matrix")
     _check_weights(adjacency.tocoo())
     source, target = adjacency.nonzero()
-    return assemble(source, target, _matrix(x), adjacency.shape[0])
+    return assemble(source, target, x, adjacency.shape[0])
 
 
 def from_networkx(
@@ -97,22 +97,6 @@ def _check_weights(entries: sp.coo_matrix) -> None:
     if len(wrong):
         found = f"{entries.data[wrong[0]]} in row {entries.row[wrong[0]]}, column {entries.col[wrong[0]]}"
         raise SignnapError(f"the adjacency holds {found}: expected finite numbers")
-
-
-def _matrix(x: Any) -> Any:
-    """Features as a scipy matrix or a numpy array, whatever they came as."""
-    if isinstance(x, Tensor) and x.layout != torch.strided:
-        entries = x.detach().cpu().to_sparse_coo().coalesce()
-        x = sp.csr_matrix((entries.values().float().numpy(), entries.indices().numpy()), shape=tuple(x.shape))
-    elif isinstance(x, Tensor):
-        x = x.detach().cpu().float().numpy()
-    elif x is not None and not sp.issparse(x):
-        x = np.asarray(x)
-    if x is not None and (x.ndim != 2 or x.dtype.kind not in "biuf"):
-        raise SignnapError(
-            f"the features are {x.dtype} of shape {x.shape}: expected numbers of shape (nodes, features)"
-        )
-    return x
 
 
 def _class_numbers(y: Any, count: int) -> Tensor | None:

@@ -58,12 +58,14 @@ class Table:
         return next((found[name] for name in names if name in found), None)
 
 
-def read_table(path: str | Path, *, header: Sequence[Sequence[str]], keys: int) -> Table:
-    """Read any supported file.
+def read_table(
+    path: str | Path, *, header: Sequence[Sequence[str]], keys: int, one_line: bool = False, ids: Any = None
+) -> Table:
+    """Read any supported file, whose cells must not be longer than a line if ``one_line``.
 
     A text file may lack a header. The first row is one if it holds all names of one of the groups in ``header``,
     unless they are several and all turn up in the first ``keys`` columns again: u and v may be nodes. Otherwise it is
-    data as soon as one of its first ``keys`` cells is a number, or turns up in those columns again.
+    data as soon as one of its first ``keys`` cells is a number, or turns up in those columns again, or all are ``ids``.
     """
     path = Path(path)
     check_file(path)
@@ -71,7 +73,7 @@ def read_table(path: str | Path, *, header: Sequence[Sequence[str]], keys: int) 
     if suffix == ".parquet":
         return _read_parquet(path)
     if suffix in TABLE_SUFFIXES:
-        return _with_header(read_delimited(path), header, keys)
+        return _with_header(read_delimited(path, one_line=one_line), header, keys, ids)
     raise SignnapError(f"{path} ends in {suffix!r}: expected a table in {', '.join(TABLE_SUFFIXES)}")
 
 
@@ -110,9 +112,9 @@ def is_number(cell: str) -> bool:
     return _NUMBER.fullmatch(cell) is not None
 
 
-def _with_header(cells: Cells, header: Sequence[Sequence[str]], keys: int) -> Table:
+def _with_header(cells: Cells, header: Sequence[Sequence[str]], keys: int, ids: Any) -> Table:
     first = cells.first_row()
-    skip = int(_is_header(cells, first, header, keys))
+    skip = int(_is_header(cells, first, header, keys, ids))
     numbered = [f"column {i + 1}" for i in range(len(first))]
     names = [name or number for name, number in zip(first, numbered, strict=True)] if skip else numbered
     nameless = [name for name, cell in zip(names, first, strict=True) if skip and cell in _NAMELESS]
@@ -124,12 +126,12 @@ def _with_header(cells: Cells, header: Sequence[Sequence[str]], keys: int) -> Ta
     )
 
 
-def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], keys: int) -> bool:
+def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], keys: int, ids: Any) -> bool:
     lowered = {name.lower() for name in first}
     known = [group for group in header if lowered.issuperset(group)]
     if any(len(group) == 1 for group in known):
         return True
-    if not known and any(is_number(cell) for cell in first[:keys]):
+    if not known and (any(map(is_number, first[:keys])) or _all_among(first[:keys], ids)):
         return False
     if known and _above_numbers(cells, first, keys):
         return True
@@ -143,6 +145,13 @@ def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], 
     elif not again:
         log.info("%s: took the first row for its header: %s", cells.path, shown)
     return not again
+
+
+def _all_among(cells: Sequence[str], ids: Any | None) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return ids is not None and pc.all(pc.is_in(pa.array(cells, ids.type), value_set=ids)).as_py()
 
 
 def _above_numbers(cells: Cells, first: Sequence[str], keys: int) -> bool:

@@ -30,7 +30,7 @@ class LogisticResult:
 
 
 def logistic_probe(
-    embeddings: Embeddings | np.ndarray, y: Array | None, train: Array, val: Array, test: Array
+    embeddings: Embeddings | Array, y: Array | None, train: Array, val: Array, test: Array
 ) -> LogisticResult:
     """Fit multinomial logistic regression along the grid of C and keep the best validation accuracy.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,31 +33,34 @@ class Parts:
     classes: int
 
 
-def labelled_parts(
-    embeddings: Embeddings | np.ndarray, y: Array | None, train: Array, val: Array, test: Array
-) -> Parts:
+def labelled_parts(embeddings: Embeddings | Array, y: Array | None, train: Array, val: Array, test: Array) -> Parts:
     """Select the three parts, or say in one sentence why they cannot be judged."""
     if y is None:
         raise SignnapError("there are no labels: a probe needs a class number for every node of its split")
-    embeddings, y = as_embeddings(embeddings), as_tensor(y)
+    embeddings, labels = as_embeddings(embeddings), as_tensor(y, "labels")
     if len(embeddings.shape) != 2:
         raise SignnapError(f"embeddings have shape {tuple(embeddings.shape)}: expected one row per node")
-    if embeddings.shape[0] != len(y):
-        raise SignnapError(f"there are {embeddings.shape[0]} embeddings for {len(y)} labels: expected one each")
+    if labels.dim() != 1:
+        raise SignnapError(f"labels have shape {tuple(labels.shape)}: expected one class number per node")
+    if embeddings.shape[0] != len(labels):
+        raise SignnapError(f"there are {embeddings.shape[0]} embeddings for {len(labels)} labels: expected one each")
     embeddings = embeddings if isinstance(embeddings, SparseFeatures) else embeddings.float()
-    classes = int(y.max()) + 1
-    if classes > max(len(train), _CLASSES):
-        raise SignnapError(f"there are {classes:,} classes for {len(train):,} training nodes: are these labels?")
-    named = {"training": train, "validation": val, "test": test}
-    parts = [_part(name, embeddings, y, as_tensor(nodes)) for name, nodes in named.items()]
+    given = {"training": train, "validation": val, "test": test}
+    named = {name: as_tensor(nodes, f"{name} part") for name, nodes in given.items()}
+    classes, learned = int(labels.max()) + 1, named["training"].numel()
+    if classes > max(learned, _CLASSES):
+        raise SignnapError(f"there are {classes:,} classes for {learned:,} training nodes: are these labels?")
+    parts = [_part(name, embeddings, labels, nodes) for name, nodes in named.items()]
     return Parts(parts[0], parts[1], parts[2], classes)
 
 
 def _part(name: str, embeddings: Embeddings, y: Tensor, nodes: Tensor) -> Part:
+    if not nodes.numel():
+        raise SignnapError(f"the {name} part of the split is empty: expected at least one node")
     if nodes.dtype.is_floating_point or nodes.dtype == torch.bool:
         raise SignnapError(f"the {name} part holds {nodes.dtype} values: expected node rows (mask.nonzero().ravel())")
-    if not len(nodes):
-        raise SignnapError(f"the {name} part of the split is empty: expected at least one node")
+    if nodes.dim() != 1:
+        raise SignnapError(f"the {name} part has shape {tuple(nodes.shape)}: expected (nodes,)")
     outside = nodes[(nodes < 0) | (nodes >= len(y))]
     if len(outside):
         raise SignnapError(f"the {name} part names node {int(outside[0])}: expected 0 to {len(y) - 1}")

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import multiply
 from ..rng import generator
-from ..rows import Array, Embeddings, as_tensor, take_rows
+from ..rows import Array, Embeddings, as_embeddings, as_tensor, take_rows
 from .parts import Part, Parts, labelled_parts
 
 #: Who watches a probe learn.
@@ -48,7 +47,7 @@ class ProbeResult:
 
 
 def linear_probe(
-    embeddings: Embeddings | np.ndarray,
+    embeddings: Embeddings | Array,
     y: Array | None,
     train: Array,
     val: Array,
@@ -74,8 +73,9 @@ def linear_probe(
     settings = settings or ProbeSettings()
     if settings.choose not in _REGRETS:
         raise unknown_name("way to choose an epoch", settings.choose, _REGRETS)
-    parts = labelled_parts(embeddings, y, train, val, test)
-    fresh = None if resample is None else lambda: _fresh_rows(resample, tuple(embeddings.shape), as_tensor(train))
+    embeddings = as_embeddings(embeddings)
+    parts, shape = labelled_parts(embeddings, y, train, val, test), tuple(embeddings.shape)
+    fresh = None if resample is None else lambda: _fresh_rows(resample, shape, as_tensor(train))
     probes = _train(parts, settings, seeds, fresh, watch)
     accuracies = [probes.accuracies(part).tolist() for part in (parts.test, parts.val)]
     rows = zip(seeds, *accuracies, probes.loss.tolist(), probes.epoch.tolist(), strict=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from statistics import fmean, stdev
 from typing import Any
 
@@ -13,9 +15,11 @@ from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import SparseFeatures
-from ..rows import Array, Embeddings, as_tensor
+from ..rows import Array, Embeddings, as_embeddings, as_tensor
 from .logistic import LogisticResult, logistic_probe
 from .probe import ProbeResult, ProbeSettings, linear_probe
+
+_log = logging.getLogger(__name__)
 
 #: Name -> (kind, settings). "linear" is the paper's for SIGNNAP, "linear-dgi" its one for DGI (spec §4.4, item 7), and
 #: "linear-plain" is fairer between methods (spec §2.7, item 10). "linear-quick" shows that something can be judged.
@@ -88,7 +92,7 @@ class Score:
 
 
 def score(
-    embeddings: Sequence[Embeddings | np.ndarray],
+    embeddings: Sequence[Embeddings | Array],
     y: Array | None,
     train: Array,
     val: Array,
@@ -110,12 +114,14 @@ def score(
     draws: Sequence[Callable[[], Array] | None] = [None] * len(embeddings) if resample is None else resample
     if len(draws) != len(embeddings):
         raise SignnapError(f"{len(draws)} resamplers were given for {len(embeddings)} encoder seeds: expected one each")
-    _expect_apart(as_tensor(train), as_tensor(test))
+    for name, part in (("training part", train), ("validation part", val)):
+        _expect_apart(name, as_tensor(part, name), as_tensor(test, "test part"))
+    _note_equal(embeddings)
     settings = probe_settings(probe, weight_decay)
     if settings is None and resample is not None:
         raise SignnapError(f"the probe {probe} takes no steps to drop edges between: expected a linear one")
 
-    def judge(z: Embeddings | np.ndarray, draw: Callable[[], Array] | None) -> Sequence[ProbeResult | LogisticResult]:
+    def judge(z: Embeddings | Array, draw: Callable[[], Array] | None) -> Sequence[ProbeResult | LogisticResult]:
         if settings is None:
             return [logistic_probe(z, y, train, val, test)]
         return linear_probe(z, y, train, val, test, settings=settings, seeds=seeds, resample=draw)
@@ -126,13 +132,22 @@ def score(
     return _scored(runs, val_runs, probe, _protocol(len(runs), len(runs[0])))
 
 
-def _expect_apart(train: Tensor, test: Tensor) -> None:
-    """Refuse to test on what was learned by heart; masks are refused elsewhere."""
-    if torch.bool in (train.dtype, test.dtype):
+def _note_equal(embeddings: Sequence[Embeddings | Array]) -> None:
+    """Say that what counts as several encoder seeds is, in part, one: its spread is no spread over seeds."""
+    dense = [(number, z) for number, z in enumerate(map(as_embeddings, embeddings), 1) if isinstance(z, Tensor)]
+    for (one, first), (other, second) in combinations(dense, 2):
+        if first.device == second.device and torch.equal(first, second):
+            _log.info("embeddings %d and %d are the same, but count as those of two encoder seeds", one, other)
+            return
+
+
+def _expect_apart(name: str, part: Tensor, test: Tensor) -> None:
+    """Refuse to test on what was learned by heart or chosen by; masks are refused elsewhere."""
+    if torch.bool in (part.dtype, test.dtype):
         return
-    seen = test[torch.isin(test.long(), train.long())]
+    seen = test[torch.isin(test.long(), part.long())]
     if len(seen):
-        raise SignnapError(f"node {int(seen[0])} is in the training part and in the test part: expected it in one")
+        raise SignnapError(f"node {int(seen[0])} is in the {name} and in the test part: expected it in one")
 
 
 def score_classes(scores: Sequence[Array], y: Array, val: Array, test: Array) -> Score:

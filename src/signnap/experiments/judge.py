@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -18,6 +19,8 @@ from ..methods.settings import probe_weight_decay
 from ..methods.signnap import SIGNNAP
 from ..perturb import DropEdge
 from ..train.progress import Report, silent
+
+_log = logging.getLogger(__name__)
 
 
 def judge(
@@ -38,10 +41,12 @@ def judge(
     """
     _expect_seeds_of_one_model([subject for subject in subjects if isinstance(subject, Method)])
     parts = make_split(graph, split)
+    _note_other_split([subject for subject in subjects if isinstance(subject, Method)], parts)
     options: dict[str, Any] = {"probe": probe, "seeds": range(seeds)}
     main = judged(subjects, graph, parts, dropped=dropped, **options)
     report(1, "next: raw features")
-    baselines = {"raw features": score([row_normalized(graph.x)], *_nodes(graph, parts), **options | _decay(graph))}
+    features = row_normalized(graph.x) if _normalizes(subjects) else graph.x
+    baselines = {"raw features": score([features], *_nodes(graph, parts), **options | _decay(graph))}
     report(2, "next: an untrained encoder")
     untrained = [_blank(subject, number).untrained(graph) for number, subject in enumerate(subjects)]
     baselines["untrained encoder"] = judged(untrained, graph, parts, **options)
@@ -83,6 +88,18 @@ def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:
     for seed in seeds:
         if seeds.count(seed) > 1:
             raise SignnapError(f"{seeds.count(seed)} of the runs are of encoder seed {seed}: expected each seed once")
+
+
+def _normalizes(subjects: Sequence[Method | Tensor]) -> bool:
+    """Whether the subjects saw normalised features, as they do unless told otherwise."""
+    return all(subject.settings_.normalize_features for subject in subjects if isinstance(subject, Method))
+
+
+def _note_other_split(models: Sequence[Method], parts: Split) -> None:
+    """Say that nodes were hidden in training, but not those of this split."""
+    for split in sorted({model.settings_.split for model in models if model.settings_.split.startswith("inductive")}):
+        if (split.partition(":")[2] or "paper") != parts.name.removeprefix("inductive:"):
+            _log.info("training hid the nodes that %s judges, but the split is %s", split, parts.name)
 
 
 def _nodes(graph: Graph, parts: Split) -> tuple[Any, ...]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from .dropout import dropout
+from .foreign import feature_matrix
 from .masked import MaskedFeatures, Unmasked, applied
 from .sparse import SparseFeatures
 from .streamed import StreamedFeatures
@@ -114,14 +115,26 @@ def row_normalized(x: Features) -> Features:
 
 
 def compact(matrix: Any) -> Tensor | SparseFeatures:
-    """Choose the faster layout for a scipy matrix, numpy array or tensor by its share of non-zeros."""
+    """Choose the faster layout for features of any origin by their share of non-zeros."""
     if isinstance(matrix, SparseFeatures):
         return matrix
-    if isinstance(matrix, Tensor):
-        matrix = matrix.detach().cpu().numpy() if matrix.layout == torch.strided else matrix.cpu().to_dense().numpy()
+    matrix = feature_matrix(matrix)
     size = max(1, matrix.shape[0] * matrix.shape[1])
     filled = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
     if filled / size > DENSE_ABOVE:
         dense = matrix.toarray() if sp.issparse(matrix) else matrix
         return torch.from_numpy(np.array(dense, dtype=np.float32, order="C"))  # a copy: graphs do not change
     return SparseFeatures.from_scipy(matrix)
+
+
+def first_non_finite(x: Tensor | SparseFeatures) -> tuple[int, int, float] | None:
+    """Row, column and value of the first number that is NaN or infinite."""
+    values = x.values if isinstance(x, SparseFeatures) else x
+    bad = (~torch.isfinite(values)).nonzero()
+    if not len(bad):
+        return None
+    at = bad[0].tolist()
+    value = float(values[tuple(at)])
+    if isinstance(x, SparseFeatures):
+        return int(torch.searchsorted(x.indptr, at[0], right=True)) - 1, int(x.indices[at[0]]), value
+    return at[0], at[-1], value

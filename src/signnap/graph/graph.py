@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from .features import Features, as_dense, compact, row_normalized
+from .features import Features, as_dense, compact, first_non_finite, row_normalized
+from .foreign import class_numbers, endpoints, node_ids
 from .pattern import Pattern
 from .sparse import SparseFeatures
 from .view import View
@@ -58,20 +59,24 @@ class Graph:
     def from_edges(source: Any, target: Any, x: Any, *, num_nodes: int | None = None, **fields: Any) -> Graph:
         """Build a graph from endpoint row numbers; whatever is odd about them ends up in ``report``.
 
-        ``x`` may be a numpy array, a tensor or a scipy sparse matrix with one row per node.
+        ``x`` may be a list, a numpy array, a tensor or a scipy sparse matrix with one row per node. Endpoints and
+        ``y`` may be lists, numpy arrays or tensors of whole numbers; floats are refused, even whole ones.
         """
-        source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-        num_nodes = int(x.shape[0]) if num_nodes is None else num_nodes
+        source, target = endpoints(source, target)
+        features = _finite(compact(x))
+        num_nodes = features.shape[0] if num_nodes is None else num_nodes
         if num_nodes == 0:
             raise SignnapError(f"{fields.get('name', 'the graph')} is empty: expected at least one node")
-        if x.shape[0] != num_nodes:
-            raise SignnapError(f"features have {x.shape[0]} rows for {num_nodes} nodes")
+        if features.shape[0] != num_nodes:
+            raise SignnapError(f"features have {features.shape[0]} rows for {num_nodes} nodes")
+        for name, checked in (("y", class_numbers), ("ids", node_ids)):
+            if fields.get(name) is not None:
+                fields[name] = checked(fields[name], num_nodes)
         outside = np.flatnonzero((np.minimum(source, target) < 0) | (np.maximum(source, target) >= num_nodes))
         if len(outside):
             i = outside[0]
             pair = f"({source[i]}, {target[i]})"
             raise SignnapError(f"edge number {i} is {pair}, but nodes are numbered 0 to {num_nodes - 1}")
-        features = _finite(compact(x))
         pattern = Pattern.from_pairs(source, target, num_nodes)
         report = _edge_report(source, target, pattern)
         return Graph(pattern, features, report=report, **fields)
@@ -151,15 +156,8 @@ class Graph:
 
 
 def _finite(x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:
-    values = x.values if isinstance(x, SparseFeatures) else x
-    bad = (~torch.isfinite(values)).nonzero()
-    if len(bad):
-        at = bad[0].tolist()
-        if isinstance(x, SparseFeatures):
-            row = int(torch.searchsorted(x.indptr, at[0], right=True)) - 1
-            at = [row, int(x.indices[at[0]])]
-        value = float(values[tuple(bad[0].tolist())])
-        raise SignnapError(f"the feature of node {at[0]}, column {at[1]} is {value}: expected a finite number")
+    if bad := first_non_finite(x):
+        raise SignnapError(f"the feature of node {bad[0]}, column {bad[1]} is {bad[2]}: expected a finite number")
     return x
 
 

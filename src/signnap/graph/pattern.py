@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 
 from ..gpu.pieces import Pieces, cut_rows
-
-_INT32_MAX = 2**31 - 1
+from .positions import expect_32_bits, flipped, int32
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +45,15 @@ class Pattern:
         """Take over a symmetric scipy CSR matrix with a full diagonal (its values do not matter)."""
         matrix.sum_duplicates()
         matrix.sort_indices()
-        if matrix.nnz > _INT32_MAX:
-            raise ValueError(f"{matrix.nnz} adjacency entries do not fit 32-bit positions")
-        order = sp.csr_matrix((np.arange(matrix.nnz, dtype=np.int64), matrix.indices, matrix.indptr), matrix.shape)
-        mirror = order.T.tocsr()
+        expect_32_bits(matrix, "adjacency entries")
+        mirror = flipped(matrix)
         mirror.sort_indices()
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        as_int32 = lambda array: torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32))
         return Pattern(
-            indptr=as_int32(matrix.indptr),
-            indices=as_int32(matrix.indices),
-            mirror=as_int32(mirror.data),
-            diagonal=as_int32(np.flatnonzero(rows == matrix.indices)),
+            indptr=int32(matrix.indptr),
+            indices=int32(matrix.indices),
+            mirror=int32(mirror.data),
+            diagonal=int32(np.flatnonzero(rows == matrix.indices)),
         )
 
     @property

@@ -14,6 +14,7 @@ from torch import Tensor
 from ..gpu import usable
 from ..gpu.pieces import Pieces, cut_rows
 from .kernels import csr
+from .positions import expect_32_bits, flipped, int32
 
 #: Entries at most that one program of a GPU multiplies.
 _PIECE = 128
@@ -36,15 +37,14 @@ class SparseFeatures:
         matrix = sp.csr_matrix(matrix, dtype=np.float32, copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
-        order = sp.csr_matrix((np.arange(matrix.nnz, dtype=np.int64), matrix.indices, matrix.indptr), matrix.shape)
-        flipped = order.T.tocsr()
-        int32 = lambda array: torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32))
+        expect_32_bits(matrix, "rows, columns or values of features")
+        transposed = flipped(matrix)
         return SparseFeatures(
             indptr=int32(matrix.indptr),
             indices=int32(matrix.indices),
             values=torch.from_numpy(matrix.data),
             shape=tuple(matrix.shape),
-            transposed=(int32(flipped.indptr), int32(flipped.indices), int32(flipped.data)),
+            transposed=(int32(transposed.indptr), int32(transposed.indices), int32(transposed.data)),
         )
 
     @property
@@ -71,9 +71,9 @@ class SparseFeatures:
         if self.values.device == torch.device(device):
             return self
         moved = (self.indptr.to(device), self.indices.to(device), self.values.to(device), self.shape)
-        flipped = tuple(t.to(device) for t in self.transposed)
-        pieces = (cut_rows(moved[0], _PIECE), cut_rows(flipped[0], _PIECE)) if moved[0].is_cuda else None
-        return SparseFeatures(*moved, flipped, pieces)
+        transposed = tuple(t.to(device) for t in self.transposed)
+        pieces = (cut_rows(moved[0], _PIECE), cut_rows(transposed[0], _PIECE)) if moved[0].is_cuda else None
+        return SparseFeatures(*moved, transposed, pieces)
 
     def times(self, dense: Tensor) -> Tensor:
         """The product with a dense matrix (no gradients)."""

@@ -18,7 +18,7 @@ from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
 from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
-from .facts import Sizes, check_resumable, choose_device, note_time, run_facts
+from .facts import Sizes, check_resumable, choose_device, note_scale, note_time, run_facts
 from .own_parts import described
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def _plans(
     chosen = [model.settings_for(graph.name) for model in models]
     seen = {s.split: model.may_see(graph, s.split).to(device) for model, s in zip(models, chosen, strict=True)}
     note_time(models[0].name, models[0].time, graph.num_nodes)
+    if any(settings.normalize_features for settings in chosen):
+        note_scale(graph)
     known = {split: run_facts(part) for split, part in seen.items()}
     plans = []
     for model, settings, out in zip(models, chosen, outs, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from ..train.checkpoint import RunFolder
 from ..train.progress import Report, silent
 from ..train.session import Outcome
 from .baselines import FixedSettings, PropagatedSettings, SvdSettings
-from .facts import Sizes, check_resumable, choose_device, note_time, run_facts
+from .facts import Sizes, check_resumable, choose_device, note_time, note_unused, run_facts
 from .method import Method, clean_view
 from .signnap import SIGNNAP
 
@@ -28,6 +28,10 @@ class Fixed(Method):
     """A method whose ``fit`` computes its encoder at once: there is nothing to iterate, to resume or to profile."""
 
     trains = False
+    #: settings that it takes from methods that train, and has no use for
+    no_use: ClassVar[tuple[str, ...]] = (
+        "iterations", "lr", "schedule", "weight_decay", "decoupled_decay", "clip", "patience",
+    )  # fmt: skip
 
     @staticmethod
     def _fit_all(  # type: ignore[override]
@@ -46,13 +50,14 @@ class Fixed(Method):
         if profile:
             raise SignnapError(f"{models[0].name} has no iterations to profile")
         chosen = [model.settings_for(graph.name) for model in models]
-        seen = [model.may_see(graph, s.split).to(target) for model, s in zip(models, chosen, strict=True)]
+        seen = {s.split: model.may_see(graph, s.split).to(target) for model, s in zip(models, chosen, strict=True)}
         note_time(models[0].name, models[0].time, graph.num_nodes)
-        for settings, part, out in zip(chosen, seen, outs, strict=True):
+        note_unused(models[0].name, [name for name in models[0].no_use if models[0].get_params()[name] is not None])
+        for settings, out in zip(chosen, outs, strict=True):
             if out is not None:
-                check_resumable(RunFolder(out), settings, run_facts(part), resume, extendable=True)
-        for model, settings, part, out in zip(models, chosen, seen, outs, strict=True):
-            model._compute(settings, part)
+                check_resumable(RunFolder(out), settings, run_facts(seen[settings.split]), resume, extendable=True)
+        for model, settings, out in zip(models, chosen, outs, strict=True):
+            model._compute(settings, seen[settings.split])
             if out is not None:
                 model.save(out)
 
@@ -86,6 +91,7 @@ class RawFeatures(Fixed):
     """The features themselves, row-normalised as every method sees them."""
 
     name = "raw"
+    no_use = ("dim", *Fixed.no_use)
 
     def build_encoder(self, settings: FixedSettings, sizes: Sizes) -> Encoder:
         return _Averaged(0)
@@ -95,6 +101,7 @@ class PropagatedFeatures(Fixed):
     """Features averaged over neighbourhoods: what a graph convolution does before it learns anything (SGC)."""
 
     name = "propagated"
+    no_use = ("dim", *Fixed.no_use)
 
     def build_encoder(self, settings: PropagatedSettings, sizes: Sizes) -> Encoder:
         return _Averaged(settings.hops)

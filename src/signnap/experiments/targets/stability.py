@@ -5,6 +5,9 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from ...analyze.stability import min_max
 from ...evaluate import Summary, summarize
 from ...report.matrices import Matrix, matrices
 from .. import markdown, pictures
@@ -36,10 +39,8 @@ def recipe() -> list[Cell]:
 
 
 def normalized(matrix: list[list[float]]) -> list[list[float]]:
-    """The matrix min-max scaled, as the paper draws it; all ones where its entries are equal."""
-    values = [value for row in matrix for value in row]
-    low, high = min(values), max(values)
-    return [[(value - low) / (high - low) if high > low else 1.0 for value in row] for row in matrix]
+    """The matrix min-max scaled, as the paper draws it."""
+    return min_max(torch.tensor(matrix, dtype=torch.float64)).tolist()
 
 
 def page(results: Results, seeds: int) -> str:
