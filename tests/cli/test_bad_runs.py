@@ -67,7 +67,7 @@ CASES = {
     "other features": (
         change("nodes.csv", "size", "height"),
         (*EMBED, "z.csv"),
-        r"the model was trained with feature 'size' where edges has 'height'",
+        r"the model was trained on column 'size', which edges does not have",
     ),
     # judging
     "no labels": (

@@ -24,6 +24,7 @@ from ..train.loop import Run, Task
 from ..train.rates import rate_factor
 from ..train.session import Outcome
 from .basics import Basics
+from .columns import as_trained
 from .facts import Sizes, run_facts
 from .fitting import fit_together
 from .settings import METHODS, resolve
@@ -194,14 +195,7 @@ class Method:
         graph = load_graph(graph)
         if not self.inductive and graph.fingerprint() != self.facts_["fingerprint"]:
             raise SignnapError(f"{self.name} embeds only the graph that it was trained on: {graph.name} is another")
-        expected, names = self.facts_["num_features"], self.facts_["feature_names"]
-        if graph.num_features != expected:
-            raise SignnapError(
-                f"the model was trained on {expected} features, but {graph.name} has {graph.num_features}"
-            )
-        for known, found in zip(names, graph.feature_names, strict=False):
-            if known != found:
-                raise SignnapError(f"the model was trained with feature {known!r} where {graph.name} has {found!r}")
+        graph = as_trained(graph, self.facts_["num_features"], self.facts_["feature_names"])
         weights = [*self.encoder_.parameters(), *self.encoder_.buffers()]
         return clean_view(graph.to(weights[0].device if weights else "cpu"), self.settings_)
 

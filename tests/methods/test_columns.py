@@ -1,0 +1,79 @@
+"""Later tables: columns are found by name, and values of text columns may come and go."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signnap import SIGNNAP, Graph, SignnapError
+from signnap.graph import SparseFeatures, as_dense
+from signnap.methods.columns import as_trained
+
+NAMES = ("age", "city=Bergen", "city=Oslo", "size")
+
+
+def graph_of(columns, sparse=False, nodes=5):
+    """A graph whose column of each name holds that name's own numbers, wherever it stands."""
+    numbers = {name: np.random.default_rng(sum(map(ord, name))).integers(1, 9, nodes) for name in columns}
+    x = np.stack([*numbers.values()], axis=1).astype(np.float32)
+    graph = Graph.from_edges([0, 1], [1, 2], x, name="later")
+    return replace(graph, x=SparseFeatures.from_scipy(sp.csr_matrix(x)) if sparse else torch.from_numpy(x),
+                   feature_names=tuple(columns))  # fmt: skip
+
+
+def columns_of(graph):
+    return {name: as_dense(graph.x)[:, place].tolist() for place, name in enumerate(graph.feature_names)}
+
+
+@given(st.permutations(NAMES), st.booleans())
+def test_any_order_becomes_that_of_training(order, sparse):
+    graph = graph_of(order, sparse)
+    found = as_trained(graph, 4, NAMES)
+    assert found.feature_names == NAMES and columns_of(found) == columns_of(graph)
+    assert isinstance(found.x, SparseFeatures) == sparse
+    assert as_trained(found, 4, NAMES) is found
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_values_come_and_go(sparse, caplog):
+    graph = graph_of(("size", "city=Rome", "city=Oslo", "city=Paris", "age"), sparse)
+    with caplog.at_level("INFO", "signnap"):
+        found = as_trained(graph, 4, NAMES)
+    wanted = {name: columns_of(graph).get(name, [0.0] * 5) for name in NAMES}
+    assert columns_of(found) == wanted
+    assert caplog.messages == [
+        "later: 2 values of text columns were not seen in training, and count as none: city=Rome, city=Paris",
+        "later: 1 values of text columns are not here, and count as none: city=Bergen",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        (("city=Oslo", "city=Bergen", "size"), "the model was trained on column 'age', which later does not have"),
+        ((*NAMES, "height"), "later has the column 'height', which the model was not trained on"),
+        ((*NAMES, "town=Oslo"), "later has the column 'town=Oslo', which the model was not trained on"),
+        (("age", "size"), "the model was trained on column 'city=Bergen', which later does not have"),
+        (("age", "city", "size"), "the model was trained on column 'city=Bergen', which later does not have"),
+    ],
+)
+def test_other_columns_must_be_there(columns, sentence):
+    with pytest.raises(SignnapError, match=f"^{sentence}$"):
+        as_trained(graph_of(columns), 4, NAMES)
+
+
+def test_without_names_only_the_number_counts():
+    bare = replace(graph_of(NAMES), feature_names=())
+    assert as_trained(bare, 4, NAMES) is bare and as_trained(bare, 4, []) is bare
+    with pytest.raises(SignnapError, match=r"^the model was trained on 3 features, but later has 4$"):
+        as_trained(bare, 3, NAMES[:3])
+
+
+def test_a_model_embeds_the_same_nodes_alike_in_any_order():
+    here, later = graph_of(NAMES), graph_of(NAMES[::-1])
+    model = SIGNNAP(dim=4, negatives=2, iterations=2).fit(here, stop_on_collapse=False)
+    assert np.array_equal(model.transform(here), model.transform(later))
