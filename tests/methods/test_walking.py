@@ -94,7 +94,22 @@ def test_a_graph_without_edges_teaches_nothing():
 
 def test_node2vec_walks_by_its_own_weights(small_graph):
     walker = Node2Vec(p=4.0, q=0.25, **QUICK).task(small_graph).walker
-    assert isinstance(walker, BiasedWalks) and (walker.back, walker.away) == (0.25, 4.0)
+    assert isinstance(walker, BiasedWalks)
+    assert (walker.back / walker.near, walker.away / walker.near) == (0.25, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("q", "told"),
+    [
+        (0.5, []),
+        (200.0, []),
+        (1000.0, ["q = 1000.0: up to 36 % of the steps refuse all of 1,024 proposals"]),
+    ],
+)
+def test_steps_that_may_not_be_as_asked_for_are_told(q, told, small_graph, caplog):
+    caplog.set_level("INFO", "signnap")
+    Node2Vec(q=q, iterations=1, walks=1, dim=8, length=3).fit(small_graph)
+    assert caplog.messages == [f"node2vec with {words} and take one of them" for words in told]
 
 
 @BOTH

@@ -7,7 +7,7 @@ import pytest
 import torch
 from gathered import embeddings
 from torch.autograd import gradcheck
-from torch.utils._python_dispatch import TorchDispatchMode
+from watch import Watch
 
 from dense import agree, source_of
 from signnap import SIGNNAP, AllPairs
@@ -170,22 +170,6 @@ def test_tiles_cover_every_pair_once(tile):
             products[columns, rows] = scores.t()
     assert torch.all(seen == 1)
     torch.testing.assert_close(products, (w @ w.t() / 0.5).fill_diagonal_(-math.inf))
-
-
-class Watch(TorchDispatchMode):
-    """Notes what torch is asked to do, and the largest storage that came of it."""
-
-    def __init__(self):
-        super().__init__()
-        self.names, self.numbers = set(), 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.names.add(function.overloadpacket.__name__)
-        out = function(*args, **kwargs or {})
-        for each in out if isinstance(out, (tuple, list)) else [out]:
-            if isinstance(each, torch.Tensor):
-                self.numbers = max(self.numbers, each.untyped_storage().nbytes() // each.element_size())
-        return out
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.5])

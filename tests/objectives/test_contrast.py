@@ -6,9 +6,10 @@ import pytest
 import torch
 from gathered import candidates, embeddings, info_nce, scores
 from torch.autograd import gradcheck
+from watch import Watch
 
 from dense import agree, source_of
-from signnap.objectives import contrast, draw_negatives
+from signnap.objectives import OBJECTIVES, contrast, draw_negatives
 from signnap.objectives.contrast import score_chunks
 from signnap.objectives.infonce import SoftmaxRule
 from signnap.objectives.nce import BinaryRule
@@ -19,9 +20,15 @@ SHARES = [1, 2, 4, 5, 0]  # 11 is a multiple of none of them
 
 @pytest.fixture(params=[1, 30, 10**9], ids=lambda size: f"chunk of {size}")
 def chunk(request, monkeypatch):
-    # The package's attribute of this name is the function, not the module.
-    monkeypatch.setattr(import_module("signnap.objectives.contrast"), "_CPU_CHUNK", request.param)
+    set_chunk(monkeypatch, request.param)
     return request.param
+
+
+def set_chunk(monkeypatch, scores, fewest=1):
+    # The package's attribute of this name is the function, not the module.
+    module = import_module("signnap.objectives.contrast")
+    monkeypatch.setattr(module, "_CPU_CHUNK", scores)
+    monkeypatch.setattr(module, "_FEWEST", fewest)
 
 
 def rules():
@@ -81,13 +88,39 @@ def test_chunks_visit_every_anchor_once_in_order(share, chunk):
     negatives = draw_negatives(N, K, share, source_of(3))
     for anchors, values, _, combine in score_chunks(z.detach(), bank, negatives):
         assert torch.allclose(values, scores(z, bank, index[:, 1:], 1.0)[anchors])
-        assert len(values) <= max(share or N, chunk // K)
+        assert len(values) <= max(1, chunk // K)
         seen += range(N)[anchors]
         values.mul_(2)
         combine(combined[anchors])
     assert seen == list(range(N))
     logits = scores(z, bank, index[:, 1:], 1.0)
     assert torch.allclose(combined, 2 * torch.einsum("nk,nkd->nd", logits, bank[index[:, 1:]]))
+
+
+def test_parts_of_a_group_are_no_smaller_than_the_fewest(monkeypatch):
+    z, _, bank = inputs()
+    set_chunk(monkeypatch, 1, fewest=4)
+    parts = score_chunks(z.detach(), bank, draw_negatives(N, K, 0, source_of(3)))
+    assert [len(part.scores) for part in parts] == [4, 4, 3]
+
+
+@pytest.mark.parametrize("share", [0, 50, 1000])
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_nothing_is_as_large_as_all_scores(name, share, monkeypatch):
+    d, k, scores = 4, 64, 1 << 12
+    set_chunk(monkeypatch, scores)
+    largest = []
+    for n in (2000, 4000):
+        objective = OBJECTIVES[name](k, share=share)
+        objective.prepare(n, d, source_of(0))
+        z1, z2 = (embeddings(n, d, seed).detach().float().requires_grad_() for seed in (1, 2))
+        with Watch() as watch:
+            terms = objective(z1, z2, source_of(3))  # the first iteration of NCE finds its constants, too
+            terms.total.backward()
+            objective.update(z1, z2, terms)
+            objective(z1, z2, source_of(4)).total.backward()
+        largest.append(watch.numbers)
+    assert 2 * scores >= largest[0] and max(2 * scores, 4000 * d) >= largest[1]
 
 
 def test_gradients_scale_with_what_comes_from_above():

@@ -1,6 +1,7 @@
 """One contract for every objective: what it reads, what it changes, and what it leaves for the next iteration."""
 
 import copy
+import math
 import pkgutil
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,6 +14,7 @@ from torch import nn
 import signnap
 from dense import source_of
 from signnap.contracts import Objective, Terms
+from signnap.errors import SignnapError
 from signnap.methods.bgrl import Prediction
 from signnap.methods.dgi import Critic, OriginalCritic
 from signnap.methods.gcc import InBatch
@@ -80,6 +82,26 @@ def test_objectives_are_finite_everywhere(name, nodes, scale):
         assert all(grad.isfinite().all() for grad in torch.autograd.grad(terms.total, (z1, z2)))
         objective.update(z1, z2, terms)
     assert isinstance(objective, Objective) and isinstance(objective.chance(), float)
+
+
+@objectives
+@pytest.mark.parametrize("build", [build_objective, lambda name, **arguments: OBJECTIVES[name](**arguments)])
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"negatives": 0}, "the number of negatives is 0: expected at least 1"),
+        ({"temperature": 0.0}, "the temperature is 0.0: expected a positive number"),
+        ({"temperature": -1}, "the temperature is -1: expected a positive number"),
+        ({"temperature": math.nan}, "the temperature is nan: expected a positive number"),
+        ({"temperature": math.inf}, "the temperature is inf: expected a positive number"),
+        ({"share": -1}, "the number of anchors that share negatives is -1: expected at least 1, or 0 for all"),
+        ({"precision": "foo"}, "unknown precision 'foo'"),
+        ({"momentum": 1.5}, "the momentum is 1.5: expected a number from 0 to 1"),
+    ],
+)
+def test_bad_input(name, build, arguments, sentence):
+    with pytest.raises(SignnapError, match=sentence):
+        build(name, **arguments)
 
 
 @objectives

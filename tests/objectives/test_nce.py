@@ -142,17 +142,9 @@ def test_long_embeddings_stay_finite(length):
     assert terms.total.isfinite() and terms.mutual_information_bound.isfinite() and z.grad.isfinite().all()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"objective": "nec"}, "unknown objective 'nec', did you mean 'nce'"),
-        ({"objective": "nce", "negatives": 0}, "the number of negatives is 0: expected at least 1"),
-        ({"objective": "infonce", "temperature": 0.0}, "the temperature is 0.0: expected a positive number"),
-    ],
-)
-def test_bad_input(arguments, sentence):
-    with pytest.raises(SignnapError, match=sentence):
-        build_objective(**arguments)
+def test_an_unknown_name():
+    with pytest.raises(SignnapError, match="unknown objective 'nec', did you mean 'nce'"):
+        build_objective("nec")
 
 
 def test_building_by_name_and_handing_through():

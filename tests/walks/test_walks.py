@@ -7,9 +7,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from dense import edge_lists, pattern_of, source_of, view_of
 from signnap.walks import BiasedWalks, Neighbours, Starts, expected_visits, uniform_walks
+from signnap.walks import biased as biased_walks
 
 #: Node 0 is in a triangle and has a tail; 5 is alone.
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (1, 4)])
@@ -84,10 +86,62 @@ def expect_frequencies(walks, table):
         assert distance <= freedom + 5 * np.sqrt(2 * freedom) + 10, pair
 
 
-@pytest.mark.parametrize(("p", "q"), [(1.0, 1.0), (1.0, 0.5), (4.0, 0.5), (0.25, 4.0), (0.5, 2.0)])
-def test_biased_steps_have_the_exact_probabilities(p, q):
-    walks = BiasedWalks(neighbours_of(6, EDGES), p, q)(torch.arange(5).repeat(1500), 6, source_of(0))
+@pytest.fixture(params=[1, 3, 10**9], ids=lambda count: f"{count} at a time")
+def at_a_time(request, monkeypatch):
+    """How many proposals are made before anybody looks; the last is a GPU's way."""
+    monkeypatch.setattr(biased_walks, "_AT_A_TIME", request.param)
+    return request.param
+
+
+@pytest.mark.parametrize(
+    ("p", "q"), [(1.0, 1.0), (1.0, 0.5), (4.0, 0.5), (0.25, 4.0), (0.5, 2.0), (0.25, 1.0), (0.1, 20.0), (5.0, 0.05)]
+)
+def test_biased_steps_have_the_exact_probabilities(p, q, at_a_time):
+    walks = BiasedWalks(neighbours_of(6, EDGES), p, q)(torch.arange(5).repeat(3000), 6, source_of(0))
     expect_frequencies(walks, second_order(adjacency_of(6, EDGES), p, q))
+
+
+@pytest.mark.parametrize("p", [0.01, 1e-3, 100.0])
+def test_a_strong_pull_back_is_exact_at_a_hub(p, at_a_time):
+    """From one of many leaves to the hub: then back to that leaf, or on to any other."""
+    leaves = 1001
+    neighbours = neighbours_of(leaves + 1, [(0, leaf) for leaf in range(1, leaves + 1)])
+    starts = torch.arange(1, leaves + 1).repeat(100)
+    walks = BiasedWalks(neighbours, p, 1.0)(starts, 3, source_of(0))
+    exact = (1 / p) / (1 / p + leaves - 1)
+    returned, count = (walks[:, 2] == starts).double().mean().item(), len(starts)
+    assert abs(returned - exact) < 5 * np.sqrt(exact * (1 - exact) / count)
+    elsewhere = torch.bincount(walks[walks[:, 2] != starts, 2], minlength=leaves + 1)[1:].double()
+    mean = elsewhere.mean()
+    assert elsewhere.sum() > 0 and ((elsewhere - mean) ** 2 / mean).sum() < leaves + 5 * np.sqrt(2 * leaves)
+
+
+def test_nobody_waits_for_numbers_where_all_proposals_are_made_at_once(monkeypatch):
+    walker, starts = BiasedWalks(neighbours_of(6, EDGES), 1.0, 0.5), torch.arange(6)
+    waits = {}
+    for count in (2, 10**9):
+        monkeypatch.setattr(biased_walks, "_AT_A_TIME", count)
+        with Names() as names:
+            walker(starts, 5, source_of(0))
+        waits[count] = names & {"_local_scalar_dense", "nonzero", "masked_select"}
+    assert waits == {2: {"nonzero"}, 10**9: set()}
+
+
+class Names(TorchDispatchMode, set):
+    """What torch is asked to do."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.add(function.overloadpacket.__name__)
+        return function(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize(("p", "q"), [(1e-300, 1.0), (1e300, 1e300), (1e-300, 1e300), (1.0, 1e-300), (1e-46, 1e-46)])
+def test_weights_beyond_float32_take_edges(p, q, monkeypatch):
+    monkeypatch.setattr(biased_walks, "_MOST_PROPOSALS", 4)
+    adjacency = adjacency_of(7, [*EDGES, (4, 6)])
+    walks = BiasedWalks(neighbours_of(7, [*EDGES, (4, 6)]), p, q)(torch.arange(7).repeat(50), 8, source_of(0))
+    for walk in walks[walks[:, 0] != 5].tolist():
+        assert all(adjacency[a, b] for a, b in pairwise(walk))
 
 
 def test_uniform_steps_and_biased_ones_without_a_bias_are_the_same():
@@ -110,17 +164,27 @@ def test_who_hardly_ever_returns_turns_only_at_the_ends_of_a_path():
     assert any(0 in walk[1:] for walk in walks.tolist())
 
 
-@pytest.mark.parametrize(("p", "q"), [(1.0, 0.5), (1e9, 1.0), (4.0, 0.25), (0.25, 4.0), (1.0, 100.0)])
+@pytest.mark.parametrize(("p", "q"), [(1.0, 0.5), (1e9, 1.0), (4.0, 0.25), (1e9, 4.0), (1e9, 0.001), (1e9, 100.0)])
 def test_the_chance_that_no_proposal_is_accepted_is_bounded(p, q):
     walker = BiasedWalks(neighbours_of(6, EDGES), p, q)
-    largest, worst = max(1 / p, 1, 1 / q), 0.0
+    largest, worst = max(1, 1 / q), 0.0
     # The worst place: t in front of, and any number of equal neighbours behind, v.
-    for behind in (min(1.0, 1 / q), 1.0, 1 / q):
+    for behind in (1.0, 1 / q):
         for many in range(1, 200):
-            accepted = (1 / p + many * behind) / ((many + 1) * largest)
-            worst = max(worst, (1 - accepted) ** walker.proposals)
-    assert worst <= walker.failure * (1 + 1e-9) and walker.proposals <= 64
-    assert walker.failure <= 1e-5 or walker.proposals == 64
+            refused = many * (largest - behind) / (1 / p + many * largest)
+            worst = max(worst, refused**walker.proposals)
+    assert worst <= walker.failure * (1 + 1e-9) and walker.proposals <= 1024
+    assert walker.failure <= 1e-5 or walker.proposals == 1024
+
+
+def test_a_step_that_refuses_all_takes_one_as_it_was_proposed(monkeypatch):
+    """Node 1, from 0, goes on to 2, which neighbours 0, or to 3, or back."""
+    monkeypatch.setattr(biased_walks, "_MOST_PROPOSALS", 1)
+    neighbours = neighbours_of(4, [(0, 1), (0, 2), (1, 2), (1, 3)])
+    walks = BiasedWalks(neighbours, 0.5, 1e9)(torch.zeros(6000, dtype=torch.int64), 3, source_of(0))
+    after = torch.bincount(walks[walks[:, 1] == 1, 2], minlength=4)
+    share = after / after.sum()
+    assert share.tolist() == pytest.approx([0.5, 0.0, 0.25, 0.25], abs=2.5 / np.sqrt(after.sum().item()))
 
 
 # -- visits and starts -------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 
@@ -21,11 +22,16 @@ from .facts import Sizes
 from .method import Method
 from .walk_settings import DeepWalkSettings, Node2VecSettings
 
+_log = logging.getLogger(__name__)
+
 #: From starting nodes, a length and a generator to walks.
 Walker = Callable[[Tensor, int, torch.Generator], Tensor]
 
 #: Walks in one iteration, at most: few iterations on a large graph must not fill the memory.
 _MOST_WALKS = 2048
+
+#: If more steps than this share may be other than they should be, that is told.
+_NEGLIGIBLE = 0.01
 
 
 class DeepWalk(Method):
@@ -53,7 +59,11 @@ class Node2Vec(DeepWalk):
     name = "node2vec"
 
     def walker(self, settings: Node2VecSettings, view: View) -> Walker:  # type: ignore[override]
-        return BiasedWalks(Neighbours.of(view), settings.p, settings.q)
+        walks = BiasedWalks(Neighbours.of(view), settings.p, settings.q)
+        if walks.failure > _NEGLIGIBLE:
+            told = "node2vec with q = %s: up to %.0f %% of the steps refuse all of %s proposals and take one of them"
+            _log.info(told, settings.q, 100 * walks.failure, f"{walks.proposals:,}")
+        return walks
 
 
 class Walking:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..contracts import Objective
-from ..errors import SignnapError, unknown_name
-from ..gpu import PRECISIONS
+from ..errors import unknown_name
 from .all_pairs import AllPairs
 from .bank import MemoryBank, draw_negatives
 from .contrast import contrast
@@ -28,12 +27,6 @@ def build_objective(
         return objective
     if objective not in OBJECTIVES:
         raise unknown_name("objective", objective, OBJECTIVES)
-    if negatives < 1:
-        raise SignnapError(f"the number of negatives is {negatives}: expected at least 1")
-    if temperature <= 0:
-        raise SignnapError(f"the temperature is {temperature}: expected a positive number")
-    if precision not in PRECISIONS:
-        raise unknown_name("precision", precision, PRECISIONS)
     return OBJECTIVES[objective](negatives, temperature, momentum, share, precision)
 
 

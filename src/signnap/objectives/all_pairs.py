@@ -24,8 +24,9 @@ from torch.nn.functional import linear, normalize
 
 from .. import rng
 from ..contracts import Objective, Terms
-from ..errors import SignnapError, unknown_name
-from ..gpu import MAX_DIM, PRECISIONS, usable
+from ..errors import SignnapError
+from ..gpu import MAX_DIM, usable
+from .checks import expect_scores
 
 #: Rows and columns of a tile of scores: what two cores were fastest with, or large enough to keep a GPU busy.
 _CPU_TILE, _GPU_TILE = (512, 4096), (8192, 8192)
@@ -45,12 +46,9 @@ class AllPairs(Objective):
 
     def __init__(self, temperature: float = 0.5, projector: int | None = None, precision: str = "float32") -> None:
         super().__init__()
-        if temperature <= 0:
-            raise SignnapError(f"the temperature is {temperature}: expected a positive number")
+        expect_scores(temperature, precision)
         if projector is not None and projector < 1:
             raise SignnapError(f"the width of the projector is {projector}: expected at least 1, or None for none")
-        if precision not in PRECISIONS:
-            raise unknown_name("precision", precision, PRECISIONS)
         self.temperature, self.precision = temperature, precision
         self.width = projector
         self.projector: nn.Sequential | None = None

@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from ..errors import SignnapError
 from ..gpu import usable
 
 
@@ -18,6 +19,8 @@ class MemoryBank(nn.Module):
 
     def __init__(self, momentum: float = 0.5) -> None:
         super().__init__()
+        if not 0 <= momentum <= 1:
+            raise SignnapError(f"the momentum is {momentum}: expected a number from 0 to 1")
         self.momentum = momentum
         self.register_buffer("first", torch.empty(0, 0))
         self.register_buffer("second", torch.empty(0, 0))

@@ -19,6 +19,15 @@ from ..graph.kernels import csr
 #: is busy for longer than it takes to launch the passes.
 _CPU_CHUNK, _GPU_CHUNK = 1 << 19, 1 << 25
 
+#: Anchors in a part of a group, at least, however many negatives: each part reads all their bank rows anew.
+_FEWEST = 64
+
+#: Writes Σ_k score·(bank row) of some anchors into what it is given, with the scores as they are by then.
+Combine = Callable[[Tensor], Tensor]
+
+#: From anchors over the temperature and a buffer for their scores, which it fills, to what combines them.
+Score = Callable[[Tensor, Tensor], Combine]
+
 
 class RowRule(Protocol):
     """How rows of scores become losses.
@@ -40,64 +49,71 @@ class RowRule(Protocol):
 class Chunk(NamedTuple):
     """Some anchors, and their scores with their negatives.
 
-    ``combine(out)`` writes Σ_k score·(bank row) into ``out``, with the scores as they are by then. The scores and
-    ``spare``, as large, are overwritten by the next chunk.
+    The scores and ``spare``, as large, are overwritten by the next chunk.
     """
 
     anchors: slice
     scores: Tensor
     spare: Tensor
-    combine: Callable[[Tensor], Tensor]
+    combine: Combine
 
 
 def score_chunks(scaled: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Chunk]:
     """Yield the scores of all anchors with their negatives, chunk by chunk, given embeddings over the temperature.
 
-    ``negatives`` is (groups, K): group g serves the anchors from g·share on, where share = ⌈N / groups⌉.
+    ``negatives`` is (groups, K): group g serves the anchors from g·share on, where share = ⌈N / groups⌉. A chunk is
+    some whole groups or, where one is too large, a part of a group.
     """
     groups, k = negatives.shape
     count = len(scaled)
     share = -(-count // groups)
     own = share == 1 and k <= len(bank)  # torch allows a CSR row no more entries than it has columns
-    step = max(1, (_GPU_CHUNK if scaled.is_cuda else _CPU_CHUNK) // (share * k))
+    size = _GPU_CHUNK if scaled.is_cuda else _CPU_CHUNK
+    step = max(1, size // (share * k))
     whole = count // share
     starts = [*range(0, whole, step), whole] if whole * share < count else range(0, whole, step)
     # One pair of buffers for all chunks: fresh ones would be handed back to the system and zeroed by it every time.
-    buffers = scaled.new_empty(2, min(step * share, count), k)
-    score = _own_negatives if own else _shared_negatives
+    height = min(step * share, max(_FEWEST, size // k), count)
+    buffers = scaled.new_empty(2, height, k)
     for start in starts:
         stop = min(start + step, whole) if start < whole else groups  # the last group may be short
-        anchors = slice(start * share, min(stop * share, count))
-        scores, spare = buffers[:, : anchors.stop - anchors.start]
-        yield Chunk(anchors, scores, spare, score(scaled[anchors], bank, negatives[start:stop], scores))
+        score = (_own_negatives if own else _shared_negatives)(bank, negatives[start:stop])
+        end = min(stop * share, count)
+        for first in range(start * share, end, height):
+            anchors = slice(first, min(first + height, end))
+            scores, spare = buffers[:, : anchors.stop - first]
+            yield Chunk(anchors, scores, spare, score(scaled[anchors], scores))
 
 
-def _shared_negatives(scaled: Tensor, bank: Tensor, negatives: Tensor, scores: Tensor) -> Callable[[Tensor], Tensor]:
-    """Groups of equally many anchors with common negatives: matrix products."""
+def _shared_negatives(bank: Tensor, negatives: Tensor) -> Score:
+    """Groups of equally many anchors with common negatives: matrix products, with bank rows that are gathered once."""
     groups, k = negatives.shape
-    dim = scaled.shape[1]
-    rows = bank.index_select(0, negatives.reshape(-1)).view(groups, k, dim)
-    by_group = scores.view(groups, -1, k)
-    torch.bmm(scaled.view(groups, -1, dim), rows.transpose(1, 2), out=by_group)
+    rows = bank.index_select(0, negatives.reshape(-1)).view(groups, k, -1)
 
-    def combine(out: Tensor) -> Tensor:
-        torch.bmm(by_group, rows, out=out.view(groups, -1, dim))
-        return out
+    def score(scaled: Tensor, scores: Tensor) -> Combine:
+        by_group = lambda of: of.view(groups, -1, of.shape[1])
+        torch.bmm(by_group(scaled), rows.transpose(1, 2), out=by_group(scores))
 
-    return combine
+        def combine(out: Tensor) -> Tensor:
+            torch.bmm(by_group(scores), rows, out=by_group(out))
+            return out
+
+        return combine
+
+    return score
 
 
-def _own_negatives(scaled: Tensor, bank: Tensor, negatives: Tensor, scores: Tensor) -> Callable[[Tensor], Tensor]:
+def _own_negatives(bank: Tensor, negatives: Tensor) -> Score:
     """Every anchor with its own negatives: sampled products over a CSR pattern, K entries per row."""
     count, k = negatives.shape
-    indptr = torch.arange(0, count * k + 1, k, dtype=torch.int32, device=scaled.device)
-    pattern = csr(indptr, negatives.reshape(-1), scores.zero_().view(-1), (count, len(bank)))
-    torch.sparse.sampled_addmm(pattern, scaled, bank.t(), out=pattern)
 
-    def combine(out: Tensor) -> Tensor:
-        return torch.addmm(out, pattern, bank, beta=0, out=out)
+    def score(scaled: Tensor, scores: Tensor) -> Combine:
+        indptr = torch.arange(0, count * k + 1, k, dtype=torch.int32, device=scaled.device)
+        pattern = csr(indptr, negatives.reshape(-1), scores.zero_().view(-1), (count, len(bank)))
+        torch.sparse.sampled_addmm(pattern, scaled, bank.t(), out=pattern)
+        return lambda out: torch.addmm(out, pattern, bank, beta=0, out=out)
 
-    return combine
+    return score
 
 
 class _Contrast(torch.autograd.Function):

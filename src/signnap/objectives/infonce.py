@@ -10,6 +10,7 @@ from torch.nn.functional import normalize
 
 from ..contracts import Objective, Terms
 from .bank import MemoryBank, draw_negatives
+from .checks import expect_draws, expect_scores
 from .contrast import contrast
 
 
@@ -31,6 +32,8 @@ class InfoNCE(Objective):
         normalize: bool = True,
     ) -> None:
         super().__init__()
+        expect_scores(temperature, precision)
+        expect_draws(negatives, share)
         self.negatives = negatives
         self.temperature = temperature
         self.share = share

@@ -12,6 +12,7 @@ from torch.nn.functional import softplus
 
 from ..contracts import Objective, Terms
 from .bank import MemoryBank, draw_negatives
+from .checks import expect_draws, expect_scores
 from .contrast import contrast, score_chunks
 
 #: exp of this, times as many negatives as anybody draws, is a float32 number.
@@ -41,6 +42,8 @@ class NCE(Objective):
         precision: str = "float32",
     ) -> None:
         super().__init__()
+        expect_scores(temperature, precision)
+        expect_draws(negatives, share)
         self.negatives = negatives
         self.temperature = temperature
         self.share = share

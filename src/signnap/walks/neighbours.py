@@ -47,3 +47,13 @@ class Neighbours:
         """Whether the entries (one, other) are there."""
         wanted = one * self.num_nodes + other
         return self.keys[torch.searchsorted(self.keys, wanted)] == wanted
+
+    def others(self, nodes: Tensor, but: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The neighbours of each node without one of them: where they begin, how many, and the place to pass over.
+
+        A node without neighbours has no others, and nothing to pass over.
+        """
+        first = self.starts[nodes]
+        degree = self.starts[nodes + 1] - first
+        place = torch.searchsorted(self.keys, nodes * self.num_nodes + but)
+        return first, (degree - 1).clamp(min=0), torch.where(degree > 0, place, len(self.keys))
