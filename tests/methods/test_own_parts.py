@@ -207,6 +207,23 @@ def test_a_run_goes_on_with_its_own_parts_only(name, kind, found, small_graph, t
     SIGNNAP(**{name: kind(1.0)}, **longer).fit(small_graph, out=tmp_path, resume=True)
 
 
+def test_settings_that_a_part_takes_the_place_of_are_told(small_graph, caplog):
+    with caplog.at_level("INFO", "signnap"):
+        SIGNNAP(**SMALL, dim=8, perturbation=DropEdge(0.5), drop_edge=0.9).fit_seeds(small_graph, [0, 1])
+        SIGNNAP(**SMALL, dim=8, perturbation=DropEdge(0.5)).fit(small_graph)
+        SIGNNAP(objective=InfoNCE(negatives=4), iterations=1, negatives=8, temperature=0.5).fit(small_graph)
+    assert caplog.messages == [
+        "signnap has no use for drop_edge: the perturbation is your own",
+        "signnap has no use for negatives, temperature: the objective is your own",
+    ]
+
+
+def test_a_name_is_no_part_of_one_s_own(own, small_graph, tmp_path):
+    SIGNNAP(own, **SMALL).fit(small_graph, out=tmp_path)
+    with pytest.raises(SignnapError, match=r"^backbone is 'gcn': expected the part of your own that the model was"):
+        SIGNNAP.load(tmp_path, backbone="gcn")
+
+
 def test_which_parts_a_model_is_loaded_with(own, small_graph, tmp_path):
     SIGNNAP(dim=8, **SMALL).fit(small_graph).save(tmp_path / "named")
     with pytest.raises(SignnapError, match="named was trained with the backbone gcn: it takes none of your own"):

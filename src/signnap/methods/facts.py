@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -81,10 +81,10 @@ def note_scale(graph: Graph) -> None:
         )  # fmt: skip
 
 
-def note_unused(name: str, settings: Sequence[str]) -> None:
-    """Say which of the settings that were given change nothing."""
-    if settings:
-        _log.info("%s has no use for %s: it learns nothing by gradient", name, ", ".join(settings))
+def note_unused(name: str, params: Mapping[str, Any], unused: Sequence[str], why: str) -> None:
+    """Say which of the parameters that were given change nothing."""
+    if given := [each for each in unused if params[each] is not None]:
+        _log.info("%s has no use for %s: %s", name, ", ".join(given), why)
 
 
 def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
 from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
-from .facts import Sizes, check_resumable, choose_device, note_scale, note_time, run_facts
+from .facts import Sizes, check_resumable, choose_device, note_scale, note_time, note_unused, run_facts
 from .own_parts import described
 
 if TYPE_CHECKING:
@@ -87,9 +87,11 @@ def _plans(
     if any(settings.normalize_features for settings in chosen):
         note_scale(graph)
     known = {split: run_facts(part) for split, part in seen.items()}
-    plans = []
+    plans: list[_Plan] = []
     for model, settings, out in zip(models, chosen, outs, strict=True):
         own = model.own(Sizes.of(seen[settings.split]))
+        for part in () if plans else own:
+            note_unused(model.name, model.get_params(), model.own_parts[part], f"the {part} is your own")
         facts = known[settings.split] | {name: described(part) for name, part in own.items()}
         folder = None if out is None else RunFolder(out)
         plans.append(_Plan(model, settings, seen[settings.split], facts, folder))

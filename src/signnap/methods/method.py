@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -40,8 +40,8 @@ class Method:
     """
 
     name: ClassVar[str]
-    #: keywords that take objects of the user's own
-    own_parts: ClassVar[tuple[str, ...]] = ()
+    #: keywords that take objects of the user's own, and the settings that such an object leaves without use
+    own_parts: ClassVar[Mapping[str, Sequence[str]]] = {}
     #: capabilities, from which tables of methods are computed
     uses_labels: ClassVar[bool] = False
     reads_features: ClassVar[bool] = True
@@ -224,9 +224,11 @@ class Method:
         """Read a run folder or a saved model; ``parts`` of your own that it was made with are needed again."""
         folder = RunFolder(path)
         folder.expect()
-        for name in parts:
+        for name, part in parts.items():
             if name not in cls.own_parts:
                 raise unknown_name("part", name, cls.own_parts)
+            if isinstance(part, str):
+                raise SignnapError(f"{name} is {part!r}: expected the part of your own that the model was made with")
         settings = build(METHODS[cls.name], read_toml(folder.config), str(folder.config))
         model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         model.set_params(**{name: part for name, part in parts.items() if part is not None})

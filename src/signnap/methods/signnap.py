@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import NoneType
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
@@ -47,7 +47,11 @@ class SIGNNAP(Method):
     """
 
     name = "signnap"
-    own_parts = ("backbone", "objective", "perturbation")
+    own_parts: ClassVar[dict[str, tuple[str, ...]]] = {
+        "backbone": ("dim", "layers", "dropout", "heads"),
+        "objective": ("negatives", "share", "temperature", "momentum"),
+        "perturbation": ("drop_edge", "drop_law", "mask_features", "noise"),
+    }
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class Fixed(Method):
         chosen = [model.settings_for(graph.name) for model in models]
         seen = {s.split: model.may_see(graph, s.split).to(target) for model, s in zip(models, chosen, strict=True)}
         note_time(models[0].name, models[0].time, graph.num_nodes)
-        note_unused(models[0].name, [name for name in models[0].no_use if models[0].get_params()[name] is not None])
+        note_unused(models[0].name, models[0].get_params(), models[0].no_use, "it learns nothing by gradient")
         for settings, out in zip(chosen, outs, strict=True):
             if out is not None:
                 check_resumable(RunFolder(out), settings, run_facts(seen[settings.split]), resume, extendable=True)
