@@ -98,6 +98,79 @@ def test_labels_that_are_all_missing_are_no_labels(write):
     assert graph_from_files(write("e.csv", "1,2\n"), write("n.csv", "id,label\n1,\n2,nan\n")).y is None
 
 
+@pytest.mark.parametrize("word", ["NA", "N/A", "NULL", "null", "NaN", "nan", "None", "<NA>", " NA "])
+def test_a_word_for_missing_is_no_class_and_no_number(write, sentence, word):
+    edges = write("e.csv", "1,2\n")
+    graph = graph_from_files(edges, write("n.csv", f"id,f,label\n1,1,a\n2,2,{word}\n3,3,b\n"))
+    assert (graph.classes, graph.y.tolist()) == (("a", "b"), [0, -1, 1])
+    expected = f"n.csv, line 3, column 'f' holds {word!r}: expected a finite number"
+    for cells in (["0.5", word, word, word], ["true", word, "FALSE", word], ["3", word, "4", word, "x", word]):
+        nodes = write("n.csv", "id,f\n" + "".join(f"{row},{cell}\n" for row, cell in enumerate(cells)))
+        assert sentence(graph_from_files, edges, nodes) == expected
+
+
+def test_a_word_for_missing_stays_a_value_of_a_text_column(write):
+    edges = write("e.csv", "1,2\n")
+    graph = graph_from_files(edges, write("n.csv", "id,f,g\n1,NA,NA\n2,EU,NA\n3,NA,NA\n"))
+    assert graph.feature_names == ("f=EU", "f=NA", "g=NA")
+    assert as_dense(graph.x).tolist() == [[0, 1, 1], [1, 0, 1], [0, 1, 1]]
+    assert graph_from_files(edges, write("n.csv", "id,label\n1,na\n2,-\n3,none\n")).classes == ("-", "na", "none")
+    assert graph_from_files(write("e.csv", "NA,2\n"), write("n.csv", "id,f\nNA,1\n2,2\n")).ids.tolist() == ["NA", "2"]
+
+
+def test_a_note_names_the_columns_that_were_taken_for_text(write, caplog):
+    caplog.set_level(logging.INFO, logger="signnap")
+    edges = write("e.csv", "1,2\n")
+    graph_from_files(edges, write("n.csv", 'id,age,price,label\n1,3,"12,50",a\n2,4,"12,50",b\n'))
+    assert "n.csv: 2 features from 2 columns (text, with one feature per value: price), 2 classes" in caplog.text
+    graph_from_files(edges, write("n.csv", "id,a,b,c,d,e,f,g\n1,$1,$1,$1,$1,$1,$1,$1\n2,$1,$1,$1,$1,$1,$1,$1\n"))
+    assert "7 features from 7 columns (text, with one feature per value: a, b, c, d, e and 2 more), no" in caplog.text
+    graph_from_files(edges, write("n.csv", "id,age\n1,3\n2,4\n"))
+    assert "1 features from 1 columns, no labels" in caplog.text
+
+
+_MEASURED = "holds measured numbers, not classes: a feature like other columns"
+
+
+@pytest.mark.parametrize("name", ["y", "Target"])
+def test_measured_numbers_are_a_feature_unless_named_as_the_label(write, caplog, name):
+    caplog.set_level(logging.INFO, logger="signnap")
+    edges = write("e.csv", "1,2\n")
+    nodes = write("n.csv", f"id,x,{name}\n1,0.5,0.25\n2,0.5,7\n3,0.5,NA\n4,0.5,0.25\n")
+    graph = graph_from_files(edges, nodes, label_column=name)
+    assert graph.classes == ("0.25", "7")
+    assert _MEASURED not in caplog.text
+    nodes = write("n.csv", f"id,x,{name}\n1,0.5,0.25\n2,0.5,7\n3,0.5,1e-3\n4,0.5,0.25\n")
+    graph = graph_from_files(edges, nodes)
+    assert (graph.feature_names, graph.y) == (("x", name), None)
+    assert f"n.csv: column '{name}' {_MEASURED}" in caplog.text
+    parquet.write_table(pa.table({"id": [1, 2], name: [0.5, 1.25], "class": ["a", "b"]}), "n.parquet")
+    assert graph_from_files(edges, "n.parquet").classes == ("a", "b")
+    parquet.write_table(pa.table({"id": [1, 2], name: [0.5, 1.25]}), "n.parquet")
+    assert graph_from_files(edges, "n.parquet").feature_names == (name,)
+
+
+def test_a_measured_y_leaves_the_label_to_the_next_name(write):
+    nodes = write("n.csv", "id,y,target\n1,0.5,a\n2,1.5,b\n")
+    graph = graph_from_files(write("e.csv", "1,2\n"), nodes)
+    assert (graph.feature_names, graph.classes) == (("y",), ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("y", "1234"),
+        ("y", ["1", "2", "nan"]),
+        ("y", ["0.5", "1.5", "0.5", "1.5"]),
+        ("target", "abcd"),
+        ("label", ["0.5", "1.5", "2.5", "3.5"]),
+    ],
+)
+def test_whole_few_or_plainly_named_numbers_are_classes(write, name, cells):
+    nodes = write("n.csv", f"id,{name}\n" + "".join(f"{row},{cell}\n" for row, cell in enumerate(cells)))
+    assert graph_from_files(write("e.csv", "1,2\n"), nodes).classes == tuple(sorted({*cells} - {"nan"}))
+
+
 def test_label_and_feature_at_once(write, sentence):
     edges, nodes = write("e.csv", "1,2\n"), write("n.csv", "id,a\n1,3\n2,4\n")
     message = sentence(graph_from_files, edges, nodes, label_column="a", feature_columns=["a"])

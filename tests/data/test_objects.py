@@ -170,6 +170,19 @@ def test_networkx_labels_are_no_features_whatever_their_capitals(name):
     assert graph.y.tolist() == [0, 1, 0]
 
 
+def test_networkx_coordinates_are_features_unless_named_as_the_label(notes):
+    given = nx.path_graph(3)
+    for node in given:
+        given.nodes[node].update(x=node / 2, y=node / 3 + 0.1)
+    graph = from_networkx(given)
+    assert (graph.feature_names, graph.y) == (("x", "y"), None)
+    assert notes.text.count("column 'y' holds measured numbers, not classes") == 1
+    notes.clear()
+    graph = from_networkx(given, label_column="y")
+    assert (graph.feature_names, len(graph.classes)) == (("x",), 3)
+    assert "measured" not in notes.text
+
+
 @pytest.mark.parametrize("wrap", [list, np.array, torch.tensor])
 def test_networkx_vectors_are_features(wrap):
     given = nx.path_graph(3)
@@ -215,6 +228,27 @@ def test_a_bad_networkx_graph_is_one_sentence():
     given.nodes["b"]["x"] = [1, "word"]
     with pytest.raises(SignnapError, match="node attribute 'x' holds something else than numbers"):
         from_networkx(given)
+
+
+# -- weights --------------------------------------------------------------------------------------------------------
+
+
+def test_weights_of_edges_are_ignored_with_a_note(notes):
+    from_pyg(small_data(edge_weight=torch.ones(3), edge_attr=torch.ones(3, 2)))
+    assert "the PyG data: weights of edges are not used; ignored edge_weight, edge_attr" in notes.text
+    given = nx.MultiDiGraph([(1, 2, {"weight": 0.5}), (2, 3, {"since": 2019, 7: 1})])
+    from_networkx(given)
+    assert "the NetworkX graph: weights of edges are not used; ignored weight, since, 7" in notes.text
+    from_scipy(sp.csr_matrix([[0, 0.5], [1, 0]]))
+    assert "the adjacency: weights of edges are not used; ignored values other than 0 and 1" in notes.text
+
+
+def test_edges_without_weights_need_no_note(notes):
+    from_pyg(small_data())
+    from_networkx(nx.path_graph(3))
+    for kind in (bool, int, float):
+        from_scipy(sp.csr_matrix(np.array([[0, 1], [1, 0]], dtype=kind)))
+    assert "weights" not in notes.text
 
 
 # -- scipy -----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from .tables import Table, is_number
 #: Ids become fixed-width text, where one very long id would widen them all.
 _LONGEST_KEY = 1000
 _MAX_CATEGORIES = 10_000
+#: How R, pandas and databases write a cell without a value.
+_MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan", "None", "<NA>")
 
 
 def keys(table: Table, name: str) -> Any:
@@ -82,12 +84,8 @@ def to_ids(text: Any) -> np.ndarray:
 
 
 def read_labels(table: Table, name: str) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Class numbers (−1 where empty) and the class names they count through, in sorted order."""
-    import pyarrow.compute as pc
-
-    text = keys(table, name)
-    text = pc.if_else(pc.equal(pc.utf8_lower(text), "nan"), None, text)
-    codes, values = encode(text)
+    """Class numbers (−1 where missing) and the class names they count through, in sorted order."""
+    codes, values = encode(_without_missing(keys(table, name)))
     if not len(values):
         return None, ()
     order = np.argsort(to_ids(values), kind="stable")
@@ -96,13 +94,31 @@ def read_labels(table: Table, name: str) -> tuple[np.ndarray | None, tuple[str, 
     return rank[codes], tuple(values[int(i)].as_py() for i in order)
 
 
-def read_features(table: Table, names: Sequence[str], *, chosen: bool) -> tuple[Any, tuple[str, ...]]:
+def is_measured(table: Table, name: str) -> bool:
+    """Whether a column holds measured numbers, such as coordinates, rather than classes.
+
+    Some of them then have a fraction, and on average fewer than two nodes share one.
+    """
+    import pyarrow as pa
+
+    column = _plain(table.columns[name])
+    numbers = _parse_numbers(_trimmed(column)) if _is_text(column.type) else column
+    if numbers is None or not pa.types.is_floating(numbers.type):
+        return False
+    values = numbers.drop_null().to_numpy()
+    values = values[np.isfinite(values)]
+    return bool((values % 1).any()) and 2 * len(np.unique(values)) > len(values)
+
+
+def read_features(table: Table, names: Sequence[str], *, chosen: bool) -> tuple[Any, tuple[str, ...], list[str]]:
     """One column per number or boolean, one per value of a text column; the matrix is sparse if text is involved.
 
-    ``chosen`` says that the user listed the columns, and so may want one that differs in every row.
+    ``chosen`` says that the user listed the columns, and so may want one that differs in every row. Returns the
+    matrix, the names of its columns, and which columns were text.
     """
     blocks: list[Any] = []
     labels: list[str] = []
+    text: list[str] = []
     for name in names:
         values = as_numbers(table, name)
         if values is not None:
@@ -112,7 +128,8 @@ def read_features(table: Table, names: Sequence[str], *, chosen: bool) -> tuple[
             matrix, categories = _one_hot(table, name, chosen)
             blocks.append(matrix)
             labels += [f"{name}={value}" for value in categories]
-    return _side_by_side(blocks), tuple(labels)
+            text.append(name)
+    return _side_by_side(blocks), tuple(labels), text
 
 
 def as_numbers(table: Table, name: str) -> np.ndarray | None:
@@ -151,7 +168,8 @@ def _one_hot(table: Table, name: str, chosen: bool) -> tuple[sp.csr_matrix, list
     codes, found = encode(text)
     values = found.to_pylist()
     numeric = np.array([*(is_number(value) for value in values), False])[codes]
-    if 2 * numeric.sum() > (codes >= 0).sum():  # one bad cell must not turn a column of numbers into categories
+    given = np.array([*(value not in _MISSING for value in values), False])[codes]
+    if 2 * numeric.sum() > given.sum():  # one bad cell must not turn a column of numbers into categories
         raise bad_number(table, name, int(np.flatnonzero(~numeric & (codes >= 0))[0]))
     if len(values) > _MAX_CATEGORIES or (len(values) == len(table) and not chosen):
         count = "different text in every row" if len(values) == len(table) else f"{len(values):,} different texts"
@@ -174,9 +192,16 @@ def _side_by_side(blocks: list[Any]) -> Any:
 
 
 def _parse_numbers(text: Any) -> Any | None:
+    """Text as numbers, null where one is missing; None if anything else is there, or nothing but words for missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    try:
+        return pc.cast(text, pa.float64())
+    except pa.ArrowInvalid:
+        text = _without_missing(text)
+    if text.null_count == len(text):
+        return None
     try:
         return pc.cast(text, pa.float64())
     except pa.ArrowInvalid:
@@ -185,6 +210,14 @@ def _parse_numbers(text: Any) -> Any | None:
         if pc.all(pc.or_(words, pc.is_null(lowered))).as_py():
             return pc.cast(pc.equal(lowered, "true"), pa.float64())
         return None
+
+
+def _without_missing(text: Any) -> Any:
+    """Null in place of the words for it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_in(text, value_set=pa.array(_MISSING, text.type)), None, text)
 
 
 def _plain(column: Any) -> Any:

@@ -14,7 +14,7 @@ from ..graph import Graph
 from .assemble import assemble
 from .columns import encode, to_ids
 from .nodes import complete, describe_nodes, first_null, node_ids
-from .tables import ID_NAMES, Table, check_file, endpoint_columns, endpoint_headers, read_table
+from .tables import ID_NAMES, Table, check_file, endpoint_columns, endpoint_headers, listed, read_table
 
 log = logging.getLogger("signnap")
 
@@ -65,8 +65,7 @@ def _endpoints(table: Table, source: str | None, target: str | None) -> tuple[An
     chosen = endpoint_columns(table, source, target)
     ignored = [name for name in table.columns if name not in chosen]
     if ignored:
-        shown = ", ".join(ignored[:5]) + (", …" if len(ignored) > 5 else "")
-        log.info("%s: edges from %r to %r; ignored other columns: %s", table.title, *chosen, shown)
+        log.info("%s: edges from %r to %r; ignored other columns: %s", table.title, *chosen, listed(ignored))
     return complete(table, chosen[0]), complete(table, chosen[1])
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from ..errors import SignnapError
-from .columns import first_repeat, keys, read_features, read_labels
-from .tables import LABEL_NAMES, Table
+from .columns import first_repeat, is_measured, keys, read_features, read_labels
+from .tables import DOUBTFUL_LABEL_NAMES, LABEL_NAMES, Table, listed
 
 log = logging.getLogger("signnap")
 
@@ -42,6 +42,15 @@ def first_null(column: Any) -> int:
     return int(pc.index(pc.is_null(column), True).as_py())
 
 
+def may_be_label(table: Table, name: str) -> bool:
+    """Whether a column named like a label holds classes; a note says if not."""
+    if name.lower() not in DOUBTFUL_LABEL_NAMES or not is_measured(table, name):
+        return True
+    words = "holds measured numbers, not classes: a feature like other columns, unless you name it as the label column"
+    log.info("%s: column %r %s", table.title, name, words)
+    return False
+
+
 def describe_nodes(
     table: Table, label_column: str | None, feature_columns: Sequence[str] | None, *, ids: str | None = None
 ) -> tuple[Any | None, dict[str, Any]]:
@@ -53,11 +62,19 @@ def describe_nodes(
     wanted = [table.require(name) for name in dict.fromkeys(chosen or ())]
     if label_column in wanted:
         raise SignnapError(f"column {label_column!r} of {table.title} is named both as label and as feature")
-    label = table.require(label_column) if label_column else table.first_of(LABEL_NAMES, but=[*wanted, str(ids)])
+    label = table.require(label_column) if label_column else _label_by_name(table, but=[*wanted, str(ids)])
     y, classes = read_labels(table, label) if label else (None, ())
     if chosen is None:
         wanted = [name for name in table.columns if name not in (ids, label) and name not in table.nameless]
-    x, feature_names = read_features(table, wanted, chosen=chosen is not None)
+    x, feature_names, text = read_features(table, wanted, chosen=chosen is not None)
+    columns = f"{len(wanted)} columns" + (f" (text, with one feature per value: {listed(text)})" if text else "")
     labels = f"{len(classes)} classes from column {label!r}" if label else "no labels"
-    log.info("%s: %d features from %d columns, %s", table.title, len(feature_names), len(wanted), labels)
+    log.info("%s: %d features from %s, %s", table.title, len(feature_names), columns, labels)
     return x, {"y": None if y is None else torch.from_numpy(y), "classes": classes, "feature_names": feature_names}
+
+
+def _label_by_name(table: Table, but: Sequence[str]) -> str | None:
+    found = table.first_of(LABEL_NAMES, but)
+    if found is None or may_be_label(table, found):
+        return found
+    return _label_by_name(table, [*but, found])

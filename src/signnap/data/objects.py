@@ -16,13 +16,14 @@ from ..graph import Graph, SparseFeatures
 from ..graph.kernels import csr
 from .assemble import assemble
 from .columns import first_repeat, object_keys, to_ids
-from .nodes import describe_nodes
-from .tables import LABEL_NAMES, Table
+from .nodes import describe_nodes, may_be_label
+from .tables import LABEL_NAMES, Table, listed
 
 log = logging.getLogger("signnap")
 
 _PARTS = ("train", "val", "test")
 _VECTOR_NAMES = ("x", "feat", "features")
+_EDGE_NAMES = ("edge_weight", "edge_attr")
 
 
 def from_pyg(data: Any) -> Graph:
@@ -35,6 +36,7 @@ def from_pyg(data: Any) -> Graph:
         raise SignnapError(f"the PyG edge_index is {found}: expected whole numbers of shape (2, edges)")
     count = int(data.num_nodes or 0)
     source, target = edge_index.cpu().numpy()
+    _note_unused("the PyG data", [name for name in _EDGE_NAMES if getattr(data, name, None) is not None])
     fields = {"y": _class_numbers(getattr(data, "y", None), count), "given_split": _given_split(data, count)}
     return assemble(source, target, getattr(data, "x", None), count, **fields)
 
@@ -58,7 +60,9 @@ def from_scipy(adjacency: Any, x: Any = None) -> Graph:
         raise SignnapError(f"the adjacency is a {type(adjacency).__name__}: expected a scipy sparse matrix")
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise SignnapError(f"the adjacency has shape {adjacency.shape}: expected a square matrix")
-    _check_weights(adjacency.tocoo())
+    entries = adjacency.tocoo()
+    _check_weights(entries)
+    _note_unused("the adjacency", [] if np.isin(entries.data, (0, 1)).all() else ["values other than 0 and 1"])
     source, target = adjacency.nonzero()
     return assemble(source, target, x, adjacency.shape[0])
 
@@ -75,20 +79,26 @@ def from_networkx(
     row = {node: number for number, node in enumerate(nodes)}
     ends = np.fromiter((row[end] for edge in graph.edges() for end in edge), dtype=np.int64).reshape(-1, 2)
     ids = _networkx_ids(nodes)
-    attributes = _attributes(graph)
-    chosen = _default_features(attributes, label_column) if feature_columns is None else feature_columns
+    attributes, title = _attributes(graph), "the NetworkX graph"
+    _note_unused(title, list(dict.fromkeys(str(name) for *_, found in graph.edges(data=True) for name in found)))
     columns = {name: _column(values) for name, values in attributes.items() if not _is_vector(values)}
+    table = Table(title, columns, lambda number: f"{title}, node {str(ids[number])!r}")
+    chosen = _default_features(attributes, table, label_column) if feature_columns is None else feature_columns
     wanted: list[str] = []
     for name in [chosen] if isinstance(chosen, str) else chosen:
         unfolded = _unfold(name, attributes.get(name, []), ids)
         columns |= unfolded
         wanted += unfolded or [name]
-    title = "the NetworkX graph"
-    table = Table(title, columns, lambda number: f"{title}, node {str(ids[number])!r}")
     x, fields = describe_nodes(table, label_column, wanted)
     if graph.name:
         fields["name"] = str(graph.name)
     return assemble(ends[:, 0], ends[:, 1], x, len(nodes), ids=ids, **fields)
+
+
+def _note_unused(title: str, names: list[str]) -> None:
+    """Say that edges are there or not, whatever else is known of them, as for the other columns of an edge list."""
+    if names:
+        log.info("%s: weights of edges are not used; ignored %s", title, listed(names))
 
 
 def _check_weights(entries: sp.coo_matrix) -> None:
@@ -137,12 +147,14 @@ def _attributes(graph: Any) -> dict[str, list[Any]]:
     return {str(name): [found.get(name) for _, found in graph.nodes(data=True)] for name in names}
 
 
-def _default_features(attributes: dict[str, list[Any]], label: str | None) -> list[str]:
+def _default_features(attributes: dict[str, list[Any]], table: Table, label: str | None) -> list[str]:
     vectors = [name for name in _VECTOR_NAMES if _is_vector(attributes.get(name, []))]
     if vectors:
         return vectors[:1]
     numbers = (int, float, np.number, np.bool_, type(None))
-    rest = {name: values for name, values in attributes.items() if name != label and name.lower() not in LABEL_NAMES}
+    named = [name for name in table.columns if name != label and name.lower() in LABEL_NAMES]
+    labels = [label, *(name for name in named if may_be_label(table, name))]
+    rest = {name: values for name, values in attributes.items() if name not in labels}
     chosen = [name for name, values in rest.items() if all(isinstance(value, numbers) for value in values)]
     ignored = [name for name in rest if name not in chosen]
     if ignored:

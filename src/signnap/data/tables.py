@@ -21,6 +21,8 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 _ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node1", "node2"))
 ID_NAMES = ("id", "node", "node_id", "name")
 LABEL_NAMES = ("label", "class", "y", "target")
+#: These may name a coordinate or an aim as well.
+DOUBTFUL_LABEL_NAMES = ("y", "target")
 #: How data frames write an index that has no name: never meant as data.
 _NAMELESS = ("", "__index_level_0__", "Unnamed: 0")
 #: So many rows are enough to see what a column holds.
@@ -29,6 +31,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 #: 16 GiB of 32-bit numbers: a few compressed kilobytes can claim any size.
 _MAX_CELLS = 2**32
 _NAMES_SHOWN = 30
+_NAMES_NOTED = 5
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,16 @@ def endpoint_headers(*given: str | None) -> list[Sequence[str]]:
     return [*_ENDPOINT_NAMES, *([name.lower()] for name in given if name)]
 
 
+def listed(names: Sequence[str]) -> str:
+    """Some names for a note: the first few, and how many more there are.
+
+    >>> listed(["city", "team"]), listed(list("abcdefgh"))
+    ('city, team', 'a, b, c, d, e and 3 more')
+    """
+    rest = len(names) - _NAMES_NOTED
+    return ", ".join(names[:_NAMES_NOTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
 def is_number(cell: str) -> bool:
     """Whether a cell of text is written as a finite number."""
     return _NUMBER.fullmatch(cell) is not None
@@ -138,7 +151,7 @@ def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], 
     again = _found_below(cells, first[:keys])
     if known and not any({cell.lower() for cell in again}.issuperset(group) for group in known):
         return True
-    shown = ", ".join(first[:5])
+    shown = listed(first)
     if known:
         words = "took the first row for data, as its names turn up again (name the columns if it is the header)"
         log.info("%s: %s: %s", cells.path, words, shown)
