@@ -15,7 +15,8 @@ import signnap
 from signnap import SIGNNAP, Compose, DropEdge, Graph
 from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures
-from signnap.methods.facts import check_resumable, choose_device, note_time, peak_memory_mb, run_facts
+from signnap.methods.facts import check_resumable, choose_device, peak_memory_mb, run_facts
+from signnap.methods.notes import note_time
 from signnap.methods.own_parts import described
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
@@ -77,6 +78,14 @@ def test_a_column_that_leaves_nothing_to_the_others_is_told(scale, normalize, to
     assert [message.partition(" %")[0] for message in caplog.messages] == [
         "rows are normalised, and column income makes up 99.9"
     ] * told
+
+
+@pytest.mark.parametrize(("name", "told"), [("raw", 1), ("deepwalk", 0)])
+def test_scale_matters_to_who_reads_features(name, told, small_graph, caplog):
+    graph = replace(small_graph, x=torch.ones(40, 1))
+    with caplog.at_level("INFO", "signnap.methods"):
+        method_class(name)().set_params(iterations=None if name == "raw" else 1).fit(graph)
+    assert len(caplog.messages) == told
 
 
 @pytest.mark.parametrize("name", ["raw", "propagated", "svd", "arwmf", "untrained"])

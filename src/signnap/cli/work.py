@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -178,9 +179,10 @@ def embed(
     """Embed a graph with a trained model; rows carry your node ids in your order."""
     from ..data import write_embeddings
 
-    for given in (Path(graph), nodes):
-        if given is not None and out.exists() and given.exists() and out.samefile(given):
-            raise SignnapError(f"--out is {out}, which is a file of the graph itself: expected another one")
+    for given in (Path(graph), nodes or Path(graph)):
+        with suppress(OSError):  # one of them is not there
+            if out.samefile(given):
+                raise SignnapError(f"--out is {out}, which is a file of the graph itself: expected another one")
     model = open_run(run)
     loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
     z = model.transform(loaded)

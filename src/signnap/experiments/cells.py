@@ -129,9 +129,12 @@ class Results:
             self._keep(cell, known, row["seeds"])
 
     def _keep(self, cell: Cell, row: dict[str, Any], seeds: list[int]) -> None:
-        new = set() if "error" in row else {*seeds}  # a failure takes no result's place
-        kept = [old for old in self._rows.get(cell.key, []) if "error" not in old and not new & {*old["seeds"]}]
-        self._rows[cell.key] = [*kept, row]
+        found = [old for old in self._rows.get(cell.key, []) if "error" not in old]
+        if "error" not in row:
+            found = [old for old in found if not {*seeds} & {*old["seeds"]}]
+        elif {*seeds} <= {seed for old in found for seed in old["seeds"]}:
+            return  # what failed here, another process has found
+        self._rows[cell.key] = [*found, row]
 
     def write(self) -> None:
         """Write the file; before the first cell, this tells whether it can be written at all."""

@@ -14,12 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from ..data.tables import listed
 from ..errors import SignnapError
 from ..graph import Graph, SparseFeatures, applied, as_dense
 
 _log = logging.getLogger(__name__)
-
-_NAMED = 3
 
 
 def as_trained(graph: Graph, expected: int, names: Sequence[str]) -> Graph:
@@ -34,25 +33,26 @@ def as_trained(graph: Graph, expected: int, names: Sequence[str]) -> Graph:
 def _chosen(graph: Graph, names: Sequence[str]) -> Graph:
     """The columns of those names. Values of text columns that only one side has are nothing; other columns must be."""
     here = {name: place for place, name in enumerate(graph.feature_names)}
+    text = [{name.partition("=")[0] for name in side if "=" in name} for side in (here, names)]
     absent, unseen = [n for n in names if n not in here], sorted({*here} - {*names}, key=here.__getitem__)
     for name in absent:
-        if not _is_value(name, here):
+        if not _is_value(name, text[0]):
             raise SignnapError(f"the model was trained on column {name!r}, which {graph.name} does not have")
     for name in unseen:
-        if not _is_value(name, names):
+        if not _is_value(name, text[1]):
             raise SignnapError(f"{graph.name} has the column {name!r}, which the model was not trained on")
     for what, found in (("were not seen in training", unseen), ("are not here", absent)):
         if found:
-            listed = ", ".join(found[:_NAMED]) + (", ..." if len(found) > _NAMED else "")
-            _log.info("%s: %d values of text columns %s, and count as none: %s", graph.name, len(found), what, listed)
+            named = listed(found)
+            _log.info("%s: %d values of text columns %s, and count as none: %s", graph.name, len(found), what, named)
     places = np.array([here.get(name, -1) for name in names])
     return replace(graph, x=_columns(graph, places), feature_names=tuple(names))
 
 
-def _is_value(name: str, others: Sequence[str] | dict[str, int]) -> bool:
-    """Whether this is a value of a text column that the others have, too."""
+def _is_value(name: str, text: set[str]) -> bool:
+    """Whether this is a value of one of these text columns."""
     column, is_value, _ = name.partition("=")
-    return bool(is_value) and any(other.startswith(f"{column}=") for other in others)
+    return bool(is_value) and column in text
 
 
 def _columns(graph: Graph, places: np.ndarray) -> torch.Tensor | SparseFeatures:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import platform
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -14,18 +12,11 @@ import torch
 from .. import __version__
 from ..config import read_toml
 from ..errors import SignnapError
-from ..graph import Graph, SparseFeatures
+from ..graph import Graph
 from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
 from .basics import Basics
 from .own_parts import expect_same_parts
-
-_log = logging.getLogger(__name__)
-
-#: From so many nodes on, their square is a large number.
-_MANY = 50_000
-#: A column with a larger share of all features leaves the others next to nothing once rows are normalised.
-_MOST = 0.9
 
 
 @dataclass(frozen=True)
@@ -55,36 +46,6 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise SignnapError("device is cuda, but torch finds no CUDA device here: use --device cpu")
     return torch.device(name)
-
-
-def note_time(name: str, time: str, nodes: int) -> None:
-    """Say before it begins that training will take long, where that is a matter of the graph's size."""
-    if time == "quadratic" and nodes > _MANY:
-        _log.info("%s compares all pairs of %s nodes: its time grows with their square", name, f"{nodes:,}")
-
-
-def note_scale(graph: Graph) -> None:
-    """Say that rows are normalised where that leaves next to nothing of all columns but one."""
-    x = graph.x
-    sums = torch.zeros(x.shape[1], dtype=torch.float64)
-    if isinstance(x, SparseFeatures):
-        sums.index_add_(0, x.indices.cpu().long(), x.values.cpu().abs().double())
-    else:
-        sums += x.abs().sum(dim=0, dtype=torch.float64).cpu()
-    if sums.numel() and float(sums.max()) > _MOST * float(sums.sum()):
-        largest = int(sums.argmax())
-        name = graph.feature_names[largest] if graph.feature_names else f"{largest}"
-        _log.info(
-            "rows are normalised, and column %s makes up %.1f %% of them, so the others hardly count: scale the "
-            "columns first, or train with normalize_features=false",
-            name, 100 * float(sums[largest] / sums.sum()),
-        )  # fmt: skip
-
-
-def note_unused(name: str, params: Mapping[str, Any], unused: Sequence[str], why: str) -> None:
-    """Say which of the parameters that were given change nothing."""
-    if given := [each for each in unused if params[each] is not None]:
-        _log.info("%s has no use for %s: %s", name, ", ".join(given), why)
 
 
 def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:

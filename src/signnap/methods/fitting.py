@@ -18,7 +18,8 @@ from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
 from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
-from .facts import Sizes, check_resumable, choose_device, note_scale, note_time, note_unused, run_facts
+from .facts import Sizes, check_resumable, choose_device, run_facts
+from .notes import note_graph, note_unused
 from .own_parts import described
 
 if TYPE_CHECKING:
@@ -83,9 +84,7 @@ def _plans(
 ) -> list[_Plan]:
     chosen = [model.settings_for(graph.name) for model in models]
     seen = {s.split: model.may_see(graph, s.split).to(device) for model, s in zip(models, chosen, strict=True)}
-    note_time(models[0].name, models[0].time, graph.num_nodes)
-    if any(settings.normalize_features for settings in chosen):
-        note_scale(graph)
+    note_graph(models[0], chosen[0], graph)
     known = {split: run_facts(part) for split, part in seen.items()}
     plans: list[_Plan] = []
     for model, settings, out in zip(models, chosen, outs, strict=True):

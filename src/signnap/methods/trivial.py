@@ -19,8 +19,9 @@ from ..train.checkpoint import RunFolder
 from ..train.progress import Report, silent
 from ..train.session import Outcome
 from .baselines import FixedSettings, PropagatedSettings, SvdSettings
-from .facts import Sizes, check_resumable, choose_device, note_time, note_unused, run_facts
+from .facts import Sizes, check_resumable, choose_device, run_facts
 from .method import Method, clean_view
+from .notes import note_graph, note_unused
 from .signnap import SIGNNAP
 
 
@@ -51,7 +52,7 @@ class Fixed(Method):
             raise SignnapError(f"{models[0].name} has no iterations to profile")
         chosen = [model.settings_for(graph.name) for model in models]
         seen = {s.split: model.may_see(graph, s.split).to(target) for model, s in zip(models, chosen, strict=True)}
-        note_time(models[0].name, models[0].time, graph.num_nodes)
+        note_graph(models[0], chosen[0], graph)
         note_unused(models[0].name, models[0].get_params(), models[0].no_use, "it learns nothing by gradient")
         for settings, out in zip(chosen, outs, strict=True):
             if out is not None:
