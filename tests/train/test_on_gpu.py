@@ -42,6 +42,19 @@ def test_recorded_iterations_are_ordinary_ones(backbone, objective, share, gpu_g
     assert len(set(recorded)) == 12, "every replay must draw its own views and negatives"
 
 
+def test_a_recording_that_comes_late_draws_the_same(gpu_graph, start, monkeypatch):
+    """Another process may keep the device busy between the recording and its first replay."""
+    begin = torch.cuda.CUDAGraph.capture_begin
+
+    def late(*args, **options):
+        torch.cuda._sleep(2 * 10**9)
+        return begin(*args, **options)
+
+    ordinary = losses(start(gpu_graph), capture=False)
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "capture_begin", late)
+    assert losses(start(gpu_graph)) == pytest.approx(ordinary, rel=1e-5)
+
+
 @pytest.mark.parametrize("kind", NOISES)
 def test_noise_on_sparse_features_is_recorded(kind, gpu_graph, start, caplog):
     caplog.set_level(logging.INFO)

@@ -74,6 +74,9 @@ class Launcher:
             reason = str(error).splitlines()[0]
             _log.info("training without a recorded graph: recording one iteration failed (%s)", reason)
             return
+        # Generators were set to the beginning of the recording on its stream. On a busy device that may come after
+        # the first replay has told them where they are, which then draws the numbers of another iteration.
+        torch.cuda.synchronize()
         self._graph = graph
 
 
