@@ -16,8 +16,8 @@ GRIDS: dict[str, tuple[tuple[str, ...], int, list[dict[str, Any]]]] = {
     "GRACE": (("facebook",), 300, [{"lr": lr, "temperature": t} for lr, t in product((1e-3, 1e-2), (0.4, 0.7))]),
     "BGRL": (
         ("pubmed", "facebook"),
-        10_000,
-        [{"lr": lr, **dict.fromkeys(_RATES, rate)} for lr, rate in product((1e-4, 1e-3), (0.1, 0.3, 0.5))],
+        2000,
+        [{"lr": lr, **dict.fromkeys(_RATES, rate)} for lr, rate in product((1e-4, 1e-3), (0.1, 0.3, 0.5, 0.7))],
     ),
     "G-BT": (
         ("pubmed", "facebook"),
