@@ -1,5 +1,6 @@
 """Train an encoder of your own: any module that takes (x, edge_index), here PyG's GIN."""
 
+import numpy as np
 from torch_geometric.nn.models import GIN
 
 from signnap import SIGNNAP, load_graph
@@ -20,4 +21,5 @@ print(f"{len(z):,} embeddings of width {z.shape[1]}, last loss {model.outcome_.n
 # A saved model holds weights and settings but no code, so loading needs the function again.
 model.save("gin")
 again = SIGNNAP.load("gin", backbone=encoder)
-print("loaded model agrees:", bool((again.transform(graph) == z).all()))
+# PyG adds up messages on a GPU in any order, so that the last digits differ from call to call there.
+print("loaded model agrees:", np.allclose(again.transform(graph), z, rtol=1e-3, atol=1e-4))
