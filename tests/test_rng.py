@@ -1,6 +1,8 @@
 """Seeds: independent by purpose, reproducible for ever, and without a trace outside their block."""
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 import torch
@@ -51,3 +53,22 @@ def test_an_exception_leaves_no_trace_either():
     fresh = generator(3, "layers")
     torch.rand(4, generator=fresh)
     assert torch.equal(source.get_state(), fresh.get_state())
+
+
+def test_threads_wait_for_each_other():
+    together, before = Barrier(2), torch.get_rng_state()
+
+    def draw(seed):
+        together.wait()
+        source, found = generator(seed, "layers"), []
+        for _ in range(200):
+            with as_default(source):
+                found.append(torch.randn(2000))
+        return torch.stack(found)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(draw, (0, 1)))
+    for seed, drawn in enumerate(found):
+        source = generator(seed, "layers")
+        assert torch.equal(drawn, torch.stack([torch.randn(2000, generator=source) for _ in range(200)]))
+    assert torch.equal(torch.get_rng_state(), before)

@@ -63,7 +63,8 @@ class Objective(nn.Module):
 
     ``forward`` is pure: it reads the state (memory banks, constants) and changes nothing. ``update`` is called
     once per iteration, after the optimiser, with what ``forward`` returned. State lives in buffers, so that it
-    is saved with every checkpoint.
+    is saved with every checkpoint, and is changed in place: a GPU that replays a recorded iteration knows it only by
+    where it lies, and objectives that replace it train without a recording.
     """
 
     def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:

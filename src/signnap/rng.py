@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+#: Torch's default generators are those of the whole process: one thread at a time may lend them out.
+_LENT = threading.RLock()
 
 
 def derive_seed(seed: int, purpose: str) -> int:
@@ -27,21 +31,22 @@ def as_default(source: torch.Generator) -> Iterator[None]:
     Plain ``nn.Module`` layers (dropout, initialisation, any encoder a user brings) draw from torch's default
     generator. Inside this block those draws come from, and advance, the given generator.
     """
-    if source.device.type == "cpu":
-        default = torch.default_generator
-        outside = default.get_state()
-        default.set_state(source.get_state())
+    with _LENT:
+        if source.device.type == "cpu":
+            default = torch.default_generator
+            outside = default.get_state()
+            default.set_state(source.get_state())
+            try:
+                yield
+            finally:
+                source.set_state(default.get_state())
+                default.set_state(outside)
+            return
+        # On a GPU the two share one state meanwhile, so that a recorded graph knows whose numbers it draws.
+        default = torch.cuda.default_generators[source.device.index or 0]
+        outside = default.graphsafe_get_state()
+        default.graphsafe_set_state(source.graphsafe_get_state())
         try:
             yield
         finally:
-            source.set_state(default.get_state())
-            default.set_state(outside)
-        return
-    # On a GPU the two share one state meanwhile, so that a recorded graph knows whose numbers it draws.
-    default = torch.cuda.default_generators[source.device.index or 0]
-    outside = default.graphsafe_get_state()
-    default.graphsafe_set_state(source.graphsafe_get_state())
-    try:
-        yield
-    finally:
-        default.graphsafe_set_state(outside)
+            default.graphsafe_set_state(outside)

@@ -76,7 +76,7 @@ def permutations(size, words):
     return places.astype(np.int64)
 
 
-SIZES = [1, 2, 3, 7, 100, 1023, 1024, 1025, 5000]
+SIZES = [2, 3, 7, 100, 1023, 1024, 1025, 3000]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -148,7 +148,7 @@ def test_all_orders_of_four_are_equally_likely():
     assert ((counts - draws / 24) ** 2 / (draws / 24)).sum() < 58
 
 
-@pytest.mark.parametrize(("size", "count"), [(1, 1), (7, 0), (300, 90), (300, 300)])
+@pytest.mark.parametrize(("size", "count"), [(0, 0), (1, 1), (7, 0), (300, 90), (300, 300)])
 def test_without_subset_zeroes_exactly_so_many_of_the_ranked(size, count, device):
     places = torch.randperm(size + 20, generator=source_of(size))[:size].sort().values
     stored, ranks = torch.zeros(size + 20), torch.full((size + 20,), -1, dtype=torch.int32)
@@ -158,3 +158,13 @@ def test_without_subset_zeroes_exactly_so_many_of_the_ranked(size, count, device
     gone = random_subset(size, count, key).cpu()
     assert torch.equal(found[places], torch.where(gone, 0, stored[places]))
     assert int((found == 0).sum()) == 20 + count
+
+
+def test_entries_may_lie_apart(device):
+    """A perturbation of one's own may hand on a column of a matrix."""
+    stored, ranks = torch.arange(1.0, 61).view(30, 2), torch.arange(30, dtype=torch.int32)
+    key = keys(1)[0].to(device)
+    apart, together = (
+        without_subset(s.to(device), ranks.to(device), 30, 10, key) for s in (stored[:, 0], stored[:, 0].clone())
+    )
+    assert torch.equal(apart, together) and int((apart == 0).sum()) == 10

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from signnap import SIGNNAP
+from signnap import SIGNNAP, InfoNCE
 from signnap.errors import SignnapError
 from signnap.methods.settings import BACKBONES
 from signnap.train.loop import Run, Step, lockstep
@@ -38,6 +38,34 @@ def test_a_state_continues_bit_for_bit_from_every_iteration(backbone, objective,
         other = start(small_graph, backbone, objective=objective, seed=1)  # and nothing from this seed
         other.restore(state)
         assert same(snapshot(finished(other)), states[-1]), state["iteration"]
+
+
+class Drops(InfoNCE):
+    """An objective of one's own with a layer that draws."""
+
+    def forward(self, z1, z2, generator):
+        return super().forward(nn.functional.dropout(z1), z2, generator)
+
+
+def test_an_objective_may_draw_as_layers_do(small_graph, start, snapshot, same):
+    begin = lambda: start(small_graph, objective=Drops(negatives=16, temperature=0.5))
+    run = begin()
+    states = [snapshot(run) for _ in run.iterate(4)]
+    torch.manual_seed(7)  # nothing may come from here
+    assert same(snapshot(finished(begin(), 4)), states[-1])
+    other = begin()
+    other.restore(states[1])
+    assert same(snapshot(finished(other, 4)), states[-1])
+
+
+def test_how_coarse_a_gpu_multiplies_is_not_asked_on_a_cpu(small_graph, start, monkeypatch):
+    """Torch refuses to answer in its old words where it was told in its new ones."""
+
+    def refuse(**_):
+        raise RuntimeError("you have used a mix of the legacy and new APIs")
+
+    monkeypatch.setattr("signnap.train.loop._products", refuse)
+    finished(start(small_graph), 2)
 
 
 def test_one_seed_one_result(small_graph, start, snapshot, same):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
-from signnap import SIGNNAP
+from signnap import SIGNNAP, Graph, InfoNCE
 from signnap.contracts import Encoder
 from signnap.gpu import MAX_DIM
 from signnap.graph import as_dense, compact
@@ -132,6 +132,43 @@ def test_what_cannot_be_recorded_trains_without(how, gpu_graph, start, caplog):
     assert ("waits for the device" in caplog.text) == (how == "looks")
     assert recorded == pytest.approx(losses(start(gpu_graph, encoder), capture=False), rel=1e-5)
     assert torch.rand(3, device="cuda").isfinite().all(), "the default generator still works"
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+
+
+def test_a_failed_recording_leaves_the_default_generator_where_it_was(gpu_graph, start):
+    torch.cuda.manual_seed(3)
+    wanted = torch.rand(3, device="cuda")
+    torch.cuda.manual_seed(3)
+    losses(start(gpu_graph, Waits("synchronises")))
+    assert torch.equal(torch.rand(3, device="cuda"), wanted)
+
+
+class Moves(InfoNCE):
+    """An objective of one's own that replaces its state instead of changing it in place."""
+
+    def __init__(self):
+        super().__init__(negatives=16, temperature=0.5)
+        self.register_buffer("weight", torch.ones(()))
+
+    def forward(self, z1, z2, generator):
+        terms = super().forward(z1, z2, generator)
+        return replace(terms, total=terms.total * self.weight)
+
+    def update(self, z1, z2, terms):
+        super().update(z1, z2, terms)
+        self.weight = self.weight + 1
+
+
+def test_a_state_that_is_replaced_is_not_recorded(gpu_graph, start, caplog):
+    with caplog.at_level(logging.INFO, logger="signnap"):
+        recorded = losses(start(gpu_graph, objective=Moves()))
+    assert "a part of this model replaces objective.weight instead of changing it in place" in caplog.text
+    assert recorded == pytest.approx(losses(start(gpu_graph, objective=Moves()), capture=False), rel=1e-5)
+
+
+def test_a_graph_without_edges_trains(gpu_graph, start):
+    bare = Graph.from_edges([], [], as_dense(gpu_graph.x).cpu(), name="bare").to("cuda")
+    assert len(set(losses(start(bare)))) == 12
 
 
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])

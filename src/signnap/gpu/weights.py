@@ -128,6 +128,9 @@ def without_subset(stored: Tensor, ranks: Tensor, size: int, count: int, key: Te
     two that is not below the size, applied again until the result is below it. So the count is exact, with no sorting
     and no waiting for the device.
     """
+    if count == 0:
+        return stored.clone()  # no result would ever be below a size of 0
+    stored = stored.contiguous()
     out = torch.empty_like(stored)
     bits = max(_LEAST_BITS, (size - 1).bit_length())
     low_mask = 2 ** (bits // 2) - 1

@@ -32,7 +32,7 @@ class TwoViews:
         self.view, self.perturbations, self.coarse = view, perturbations, coarse
         device = view.stored.device
         self.generators = {
-            purpose: rng.generator(seed, purpose, device) for purpose in ("views", "negatives", "layers")
+            purpose: rng.generator(seed, purpose, device) for purpose in ("views", "negatives", "layers", "objective")
         }
         self.encoder, self.objective = encoder.to(device), objective.to(device)
         self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
@@ -48,7 +48,7 @@ class TwoViews:
             views = [self._perturbed(perturb) for perturb in self.perturbations]
         with region("encoder"), rng.as_default(self.generators["layers"]):
             z1, z2 = self.encoder.encode(views)
-        with region("contrast"):
+        with region("contrast"), rng.as_default(self.generators["objective"]):
             terms = self.compare(views, z1, z2)
             expect_terms(terms)
         numbers = {

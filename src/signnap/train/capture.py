@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
+from torch import nn
 
 if TYPE_CHECKING:
     from .loop import Run, Step
@@ -38,10 +39,10 @@ class Launcher:
         for run in self.runs:
             run.set_rate()
         if self._capture and self._calls == WARM_UP:
-            steps, waits = _watched(self.runs)
-            self._capture = not waits
-            if waits:
-                _log.info("training without a recorded graph: a part of this model waits for the device (%s)", waits)
+            steps, against = _watched(self.runs)
+            self._capture = not against
+            if against:
+                _log.info("training without a recorded graph: a part of this model %s", against)
             return steps
         if self._capture and self._calls > WARM_UP:
             if self._graph is None:
@@ -54,11 +55,12 @@ class Launcher:
     def _record(self) -> None:
         """Record one iteration of every run, each on a stream of its own so that they may overlap."""
         generators = [source for run in self.runs for source in run.task.generators.values()]
-        states = [source.get_state() for source in generators]
+        touched = [*generators, *torch.cuda.default_generators]
+        states = [source.get_state() for source in touched]
         graph = torch.cuda.CUDAGraph()
         for source in generators:
             graph.register_generator_state(source)
-        streams = [torch.cuda.Stream() for _ in self.runs]
+        streams, outside = [torch.cuda.Stream() for _ in self.runs], torch.cuda.current_stream()
         try:
             with torch.cuda.graph(graph):
                 main = torch.cuda.current_stream()
@@ -70,10 +72,12 @@ class Launcher:
                     main.wait_stream(stream)
         except RuntimeError as error:
             self._capture, self._steps = False, []
-            _forget_recording(generators, states)
+            _forget_recording(touched, states)
             reason = str(error).splitlines()[0]
             _log.info("training without a recorded graph: recording one iteration failed (%s)", reason)
             return
+        finally:
+            torch.cuda.set_stream(outside)  # a recording that fails stays on its own
         # Generators were set to the beginning of the recording on its stream. On a busy device that may come after
         # the first replay has told them where they are, which then draws the numbers of another iteration.
         torch.cuda.synchronize()
@@ -81,8 +85,9 @@ class Launcher:
 
 
 def _watched(runs: Sequence[Run]) -> tuple[list[Step], str]:
-    """Advance the runs, and tell what in them made the host wait for the device (nothing: an empty string)."""
+    """Advance the runs, and tell what in them speaks against a recording (nothing: an empty string)."""
     before = torch.cuda.get_sync_debug_mode()
+    fixed = [places(run.task.modules) for run in runs]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         torch.cuda.set_sync_debug_mode("warn")
@@ -91,7 +96,27 @@ def _watched(runs: Sequence[Run]) -> tuple[list[Step], str]:
         finally:
             torch.cuda.set_sync_debug_mode(before)
     waits = [w for w in caught if "synchronizing CUDA operation" in str(w.message)]
-    return steps, f"first in {waits[0].filename}, line {waits[0].lineno}" if waits else ""
+    if waits:
+        return steps, f"waits for the device (first in {waits[0].filename}, line {waits[0].lineno})"
+    moved = [name for run, old in zip(runs, fixed, strict=True) for name in replaced(old, run.task.modules)]
+    return steps, f"replaces {moved[0]} instead of changing it in place" if moved else ""
+
+
+def replaced(before: dict[str, float], modules: nn.Module) -> list[str]:
+    """What of ``places`` is elsewhere, or another number, by now."""
+    return [name for name, place in places(modules).items() if before.get(name) != place]
+
+
+def places(modules: nn.Module) -> dict[str, float]:
+    """Where the tensors of modules lie, and their plain numbers: a recording knows both only as they are by then."""
+    tensors = {name: value.data_ptr() for name, value in modules.state_dict(keep_vars=True).items()}
+    numbers = {
+        f"{place}.{name}": value
+        for place, module in modules.named_modules()
+        for name, value in vars(module).items()
+        if type(value) in (int, float)
+    }
+    return tensors | numbers
 
 
 def _forget_recording(generators: Sequence[torch.Generator], states: Sequence[torch.Tensor]) -> None:
@@ -100,5 +125,3 @@ def _forget_recording(generators: Sequence[torch.Generator], states: Sequence[to
         fresh = torch.Generator(source.device)
         fresh.set_state(state)
         source.graphsafe_set_state(fresh.graphsafe_get_state())
-    for default in torch.cuda.default_generators:
-        default.graphsafe_set_state(torch.Generator(default.device).graphsafe_get_state())

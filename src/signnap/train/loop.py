@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -106,7 +106,7 @@ class Run:
 
     def advance(self) -> Step:
         """Compute and learn from one iteration, without counting it."""
-        with region("iteration"), _products(coarse=self.task.coarse):
+        with region("iteration"), _products(coarse=self.task.coarse) if self.on_gpu else nullcontext():
             self.task.modules.train()
             step = self.task.step()
             if self.best is not None:
@@ -145,14 +145,14 @@ class Run:
         self.optimizer.load_state_dict(state["optimizer"])
         if self.best is not None:
             self.best.load_state_dict(state["best"])
-        for name, source in self.task.generators.items():
-            source.set_state(state["generators"][name].cpu())
+        for name, saved in state["generators"].items():
+            self.task.generators[name].set_state(saved.cpu())
         self.iteration = state["iteration"]
 
 
 @contextmanager
 def _products(*, coarse: bool) -> Iterator[None]:
-    """Say how matrices may be multiplied on a GPU meanwhile."""
+    """Say how matrices may be multiplied on a GPU meanwhile (a CPU must not be asked: torch may refuse to answer)."""
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = coarse
     try:
