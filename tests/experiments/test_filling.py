@@ -153,14 +153,14 @@ def test_ctrl_c_in_training_is_no_result(results, monkeypatch):
 @pytest.fixture
 def at_work(monkeypatch):
     """Judges that are threads of this process, and wait until they are told to go on; those that have begun."""
-    begun, go_on, judge = [], Event(), runner._judged_elsewhere
+    begun, go_on, judge = [], Event(), runner.judged_elsewhere
 
     def wait(*arguments):
         begun.append(1)
         assert go_on.wait(10)
         return judge(*arguments)
 
-    monkeypatch.setattr(runner, "_judged_elsewhere", wait)
+    monkeypatch.setattr(runner, "judged_elsewhere", wait)
     monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, *_, **__: ThreadPoolExecutor(jobs))
     yield begun, go_on
     go_on.set()
@@ -191,6 +191,31 @@ def test_ctrl_c_does_not_wait_for_judges_that_have_not_begun(results, at_work):
         fill(cells, results, jobs=1, report=report)
     assert len(at_work[0]) < 6  # of three cells with two seeds
     assert fill(cells, results) == 0
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_whatever_stops_it_what_is_judged_by_then_is_kept(error, results, at_work, monkeypatch):
+    cells, judges = [tiny("raw", name) for name in "ab"], ThreadPoolExecutor(1)
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda *_, **__: judges)
+
+    def report(done, words):
+        at_work[1].set()
+        judges.submit(int).result()  # who comes last is done last
+        raise error
+
+    with pytest.raises(error):
+        fill(cells, results, jobs=1, report=report)
+    kept = Results(results.path)
+    assert kept.missing(cells, SEEDS) == [(cells[1], [0, 1])]
+    assert numbers(kept.find(cells[0], SEEDS)) == expected(cells[0])
+
+
+def test_a_row_that_is_being_written_when_it_is_stopped_is_kept(results, monkeypatch):
+    add, stops = Results.add, iter([interrupt])
+    monkeypatch.setattr(Results, "add", lambda *row: next(stops, add)(*row))
+    with pytest.raises(KeyboardInterrupt):
+        fill([tiny("raw")], results)
+    assert Results(results.path).missing([tiny("raw")], SEEDS) == []
 
 
 def test_nothing_is_trained_that_cannot_be_kept(tmp_path, loaded):

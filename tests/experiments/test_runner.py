@@ -2,7 +2,12 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import active_children
 
@@ -139,7 +144,7 @@ def test_who_fails_is_told(jobs, results):
     assert told[0][1] == "there is no graph nowhere" and told[1][1].startswith("unknown probe 'nonsense'")
 
 
-def test_after_a_judge_was_killed_the_others_are_judged_here(results):
+def test_after_a_judge_was_killed_all_are_judged_here(results):
     def kill(done, name):
         for judge in active_children():
             judge.kill()
@@ -147,8 +152,43 @@ def test_after_a_judge_was_killed_the_others_are_judged_here(results):
         time.sleep(0.2)  # until the pool knows
 
     cells = [tiny("raw"), *(tiny("dgi", settings={"dim": dim}) for dim in (4, 5, 6))]
-    assert fill(cells, results, jobs=1, report=kill) <= 1  # the one at whose time it was
-    assert all("error" not in results.find(cell, SEEDS) for cell in cells[1:])
+    assert fill(cells, results, jobs=1, report=kill) == 0  # nor is the one lost at whose time it was
+    assert numbers(results.find(cells[-1], SEEDS)) == expected(cells[-1])
+
+
+class Killed(ThreadPoolExecutor):
+    """Judges that take the work, and are killed at it."""
+
+    def submit(self, *_):
+        (lost := Future()).set_exception(BrokenProcessPool())
+        return lost
+
+
+def test_what_killed_judges_have_left_is_judged_here(results, tmp_path, monkeypatch):
+    cells = [tiny("dgi", looks=("spread",)), tiny("raw"), tiny("raw", probe="nonsense")]
+    here = Results(tmp_path / "here.jsonl")
+    assert fill(cells, here) == 1
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
+    assert fill(cells, results, jobs=1) == 1
+    for cell in cells:
+        alone, left = here.find(cell, SEEDS), results.find(cell, SEEDS)
+        assert [alone.get(key) for key in ("test", "val", "looks", "error")] == [
+            left.get(key) for key in ("test", "val", "looks", "error")
+        ]
+
+
+def test_ctrl_c_does_not_wait_for_what_killed_judges_have_left(results, monkeypatch):
+    begun = []
+
+    def stop(*_):
+        begun.append(1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
+    monkeypatch.setattr(runner, "judged_elsewhere", stop)
+    with pytest.raises(KeyboardInterrupt):
+        fill([tiny("raw")], results, jobs=1)
+    assert begun == [1] and [*Results(results.path)] == []
 
 
 def test_ctrl_c_is_not_for_judges_elsewhere():
@@ -159,6 +199,29 @@ def test_ctrl_c_is_not_for_judges_elsewhere():
         begun = time.perf_counter()
         raise KeyboardInterrupt
     assert time.perf_counter() - begun < 10 and active_children() == before  # nobody waits for their result
+
+
+JUDGED = """
+import os, time
+from signnap.experiments import runner
+if __name__ == "__main__":
+    with runner._pool(1) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 60)
+        time.sleep(60)
+"""
+
+
+def test_judges_elsewhere_end_with_a_parent_that_is_killed(tmp_path):
+    (tmp_path / "judged.py").write_text(JUDGED)
+    with subprocess.Popen([sys.executable, tmp_path / "judged.py"], stdout=subprocess.PIPE, text=True) as parent:
+        judge = int(parent.stdout.readline())
+        parent.kill()
+        try:
+            assert parent.communicate(timeout=10)[0] == ""  # the end: nobody is left who could write
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(judge, signal.SIGKILL)
 
 
 def test_seconds_are_those_of_training(results, monkeypatch):

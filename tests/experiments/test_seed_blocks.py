@@ -102,10 +102,10 @@ def test_only_failures(path):
     assert [json.loads(line)["error"] for line in path.read_text().splitlines()] == ["second"]
 
 
-def test_what_is_found_anew_replaces_what_was_known(path):
+def test_what_is_found_anew_does_not_replace_what_was_known(path):
     results = filled(path, block(0, 1), block(2), block(1, 3, val=[[9.0], [9.0]]))
-    assert results.find(CELL, 4)["seeds"] == [1, 2, 3]  # a row is whole or not there
-    assert results.find(CELL, 4)["val"] == [[9.0], [2.75], [9.0]]
+    assert results.find(CELL, 4)["seeds"] == [0, 1, 2, 3]
+    assert results.find(CELL, 4)["val"] == [[0.75], [1.75], [2.75], [9.0]]
 
 
 def test_cells_without_looks_have_none(path):

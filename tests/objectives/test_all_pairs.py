@@ -17,7 +17,7 @@ from signnap.objectives import all_pairs
 D = 4
 
 
-TILES = [(1, 1), (2, 2), (2, 5), (5, 2), (10**6, 10**6)]
+TILES = [(1, 1), (2, 2), (2, 4), (4, 2), (10**6, 10**6)]
 
 
 @pytest.fixture(params=TILES, ids=lambda tile: f"tiles of {tile[0]}x{tile[1]}")
@@ -76,8 +76,8 @@ def test_dense_twin_in_float32(temperature):
 @pytest.mark.parametrize("temperature", [0.01, 0.5])
 @pytest.mark.parametrize("projector", [None, 3])
 def test_finite_differences(temperature, projector, tile):
-    objective = prepared(7, temperature=temperature, projector=projector)
-    inputs = embeddings(7, D, 0), embeddings(7, D, 1)
+    objective = prepared(5, temperature=temperature, projector=projector)
+    inputs = embeddings(5, D, 0), embeddings(5, D, 1)
     assert gradcheck(lambda z1, z2: objective(z1, z2, source_of(0)).total, inputs)
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,8 @@ class Results:
     """Rows in a file of JSON lines, written anew and whole whenever one is added.
 
     A row tells of one cell and the encoder seeds that were trained together; more seeds of that cell, trained later,
-    are another row. Several processes may add to one file: what others wrote meanwhile is read before it is replaced.
+    are another row. Several processes may add to one file: what others wrote meanwhile is read before it is replaced,
+    and of a seed that two of them trained, what was there first stays.
     With a ``rule``, whoever asks for a cell gets what the rule makes of it.
     """
 
@@ -123,18 +124,17 @@ class Results:
         return [(cell, left) for cell, left in lacking if left]
 
     def add(self, cell: Cell, row: dict[str, Any]) -> None:
-        """Keep what was found for the seeds that the row names, in the place of an earlier failure."""
+        """Keep what was found for the seeds that nothing is known of, in the place of an earlier failure."""
         known = {"cell": asdict(cell) | {"looks": [*cell.looks]}, **row}  # as it will be read again
         with self._replaced():
             self._keep(cell, known, row["seeds"])
 
     def _keep(self, cell: Cell, row: dict[str, Any], seeds: list[int]) -> None:
         found = [old for old in self._rows.get(cell.key, []) if "error" not in old]
-        if "error" not in row:
-            found = [old for old in found if not {*seeds} & {*old["seeds"]}]
-        elif {*seeds} <= {seed for old in found for seed in old["seeds"]}:
-            return  # what failed here, another process has found
-        self._rows[cell.key] = [*found, row]
+        known = {seed for old in found for seed in old["seeds"]}
+        new = [seed not in known for seed in seeds]
+        if any(new):  # or another process has found all of it, even if it failed here
+            self._rows[cell.key] = [*found, row if "error" in row or all(new) else _cut(row, new)]
 
     def write(self) -> None:
         """Write the file; before the first cell, this tells whether it can be written at all."""
@@ -148,6 +148,33 @@ class Results:
             self._read()
             yield
             write_text(self.path, "".join(json.dumps(row) + "\n" for row in self))
+
+
+def trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list[Cell], list[int]]]:
+    """Cells whose encoders are the same with seeds that all of them lack, so that no encoder is trained twice.
+
+    They come graph by graph, so that each is loaded once.
+    """
+    lacking: dict[tuple[str, int], list[Cell]] = {}
+    for cell, seeds in todo:
+        for seed in seeds:
+            lacking.setdefault((cell.training, seed), []).append(cell)
+    groups: dict[tuple[str, ...], tuple[list[Cell], list[int]]] = {}
+    for (_, seed), cells in lacking.items():
+        groups.setdefault(tuple(cell.key for cell in cells), (cells, []))[1].append(seed)
+    places = list(dict.fromkeys(cell.graph for cell, _ in todo))
+    return sorted(groups.values(), key=lambda group: places.index(group[0][0].graph))
+
+
+def _cut(row: dict[str, Any], chosen: list[bool]) -> dict[str, Any]:
+    """A row of the chosen seeds alone, with their share of the seconds in which all were trained together."""
+    cut = row | {name: [*compress(row[name], chosen)] for name in _PER_SEED}
+    cut["seconds"] = round(row["seconds"] * sum(chosen) / len(chosen), 3)
+    if "looks" in row:
+        cut["looks"] = {name: [*compress(values, chosen)] for name, values in row["looks"].items()}
+    if "collapsed" in row:
+        cut["collapsed"] = {seed: why for seed, why in row["collapsed"].items() if int(seed) in cut["seeds"]}
+    return cut
 
 
 def _expect_whole(row: dict[str, Any]) -> None:

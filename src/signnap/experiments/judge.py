@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from .. import rng
@@ -21,6 +23,8 @@ from ..perturb import DropEdge
 from ..train.progress import Report, silent
 
 _log = logging.getLogger(__name__)
+#: test and validation accuracy in % of every probe of one encoder
+Marks = list[tuple[float, float]]
 
 
 def judge(
@@ -68,6 +72,21 @@ def judged(
     resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
     rows = embedded(subjects, graph, parts, place=None if dropped else "cpu")
     return score(rows, *_nodes(graph, parts), resample=resample, **options | _decay(graph))
+
+
+def judged_elsewhere(
+    z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], probe: str, seeds: int, weight_decay: float
+) -> Marks:
+    """Plain arrays in and out: tensors would travel through shared memory, of which containers have little."""
+    nodes = [torch.from_numpy(part) for part in parts]
+    options: dict[str, Any] = {"probe": probe, "seeds": range(seeds), "weight_decay": weight_decay}
+    return marks_of(score([torch.from_numpy(z)], torch.from_numpy(y), *nodes, **options))
+
+
+def marks_of(found: Score) -> Marks:
+    """The score of one encoder as rows keep it, probe by probe."""
+    (test,), (val,) = found.runs, found.val_runs
+    return [*zip(test, val, strict=True)]
 
 
 def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:

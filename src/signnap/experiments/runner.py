@@ -10,32 +10,30 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
+from threading import Thread
 from typing import Any
 
-import numpy as np
 import torch
 
 from ..data import load_graph, make_split
 from ..errors import SignnapError
-from ..evaluate import Score, probe_settings, score
+from ..evaluate import probe_settings
 from ..graph import Graph
 from ..methods.facts import choose_device
 from ..methods.method import Method
 from ..methods.registry import method_class
 from ..methods.settings import probe_weight_decay
 from ..train.progress import Report, silent
-from .cells import Cell, Results
-from .judge import embedded, judged
+from .cells import Cell, Results, trained_together
+from .judge import embedded, judged, judged_elsewhere, marks_of
 from .looks import find_look
 from .provenance import failure, provenance
 
-#: test and validation accuracy in % of every probe of one encoder
-Marks = list[tuple[float, float]]
 #: what else is measured of one encoder, by name
-Looks = dict[str, "Future[Any]"]
+Looks = dict[str, "_Job"]
 
 
 def run_cells(
@@ -53,40 +51,25 @@ def run_cells(
 
     ``seeds`` is how many each cell should have, or one number for each. ``jobs`` processes judge embeddings while the
     next cell trains (0: this one judges before it goes on), and after ``limit`` seconds no further cell is begun. A
-    cell that fails is a row with its error, of which ``failed`` is told. Whatever stops this, the rows that are written
-    stay, and the next call goes on from there.
+    cell that fails is a row with its error, of which ``failed`` is told. Whatever stops this, what is judged by then is
+    kept, and the next call goes on from there.
     """
     begun, todo = time.perf_counter(), results.missing(cells, seeds)
-    groups = _trained_together(todo)
+    groups = trained_together(todo)
     with _pool(jobs) as pool:
         runner = _Runner(results, choose_device(device), pool, failed)
         if todo:
             results.write()
-        for number, (group, lacking) in enumerate(groups, 1):
-            if time.perf_counter() - begun >= limit:
-                break
-            runner.run(group, lacking)
-            runner.collect(wait=False)
-            waiting = {cell.key for later, _ in groups[number:] for cell in later}
-            report(len(cells) - len(waiting), str(group[0]))
-        runner.collect(wait=True)
+        with runner.keeping():
+            for number, (group, lacking) in enumerate(groups, 1):
+                if time.perf_counter() - begun >= limit:
+                    break
+                runner.run(group, lacking)
+                runner.collect(wait=False)
+                waiting = {cell.key for later, _ in groups[number:] for cell in later}
+                report(len(cells) - len(waiting), str(group[0]))
+            runner.collect(wait=True)
     return len(results.missing(cells, seeds))
-
-
-def _trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list[Cell], list[int]]]:
-    """Cells whose encoders are the same with seeds that all of them lack, so that no encoder is trained twice.
-
-    They come graph by graph, so that each is loaded once.
-    """
-    lacking: dict[tuple[str, int], list[Cell]] = {}
-    for cell, seeds in todo:
-        for seed in seeds:
-            lacking.setdefault((cell.training, seed), []).append(cell)
-    groups: dict[tuple[str, ...], tuple[list[Cell], list[int]]] = {}
-    for (_, seed), cells in lacking.items():
-        groups.setdefault(tuple(cell.key for cell in cells), (cells, []))[1].append(seed)
-    places = list(dict.fromkeys(cell.graph for cell, _ in todo))
-    return sorted(groups.values(), key=lambda group: places.index(group[0][0].graph))
 
 
 def _loader() -> Callable[[str], Graph]:
@@ -156,7 +139,7 @@ class _Runner:
             cost["collapsed"] = collapsed
         return graph, models, cost
 
-    def _judge(self, cell: Cell, graph: Graph, model: Method, seed: int) -> tuple[Future[Marks], Looks]:
+    def _judge(self, cell: Cell, graph: Graph, model: Method, seed: int) -> tuple[_Job, Looks]:
         """Hand an encoder to its judges: here where they need the encoder, elsewhere where its rows are enough."""
         parts = make_split(graph, cell.split, seed=seed if cell.redrawn else 0)
         assert graph.y is not None  # or there would be no split
@@ -165,9 +148,9 @@ class _Runner:
         decay = probe_weight_decay(graph.name)
         if model.uses_labels or cell.dropped:
             options: dict[str, Any] = {"probe": cell.probe, "seeds": range(cell.probe_seeds), "dropped": cell.dropped}
-            marks = _done(_marks(judged([model], graph, parts, **options)))
+            marks = _done(marks_of(judged([model], graph, parts, **options)))
         else:
-            marks = self._elsewhere(_judged_elsewhere, *arrays, cell.probe, cell.probe_seeds, decay)
+            marks = self._elsewhere(judged_elsewhere, *arrays, cell.probe, cell.probe_seeds, decay)
         looks: Looks = {}
         for name in cell.looks:
             look = find_look(name)
@@ -180,10 +163,10 @@ class _Runner:
                 looks[name] = self._elsewhere(look.measure, *arrays, rules)
         return marks, looks
 
-    def _elsewhere(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def _elsewhere(self, work: Callable[..., Any], *arguments: Any) -> _Job:
         if self.pool is not None:
             try:
-                return self.pool.submit(work, *arguments)
+                return _Job(self.pool.submit(work, *arguments), partial(work, *arguments))
             except BrokenProcessPool:  # one was killed, for its memory perhaps: from here on this process judges
                 self.pool = None
         return _done(work(*arguments))
@@ -193,13 +176,23 @@ class _Runner:
         for entry in list(self.pending):
             if not wait and not entry.is_done():
                 continue
-            self.pending.remove(entry)
             try:
                 found = entry.found()
             except Exception as error:
                 self._fail(entry.cell, entry.row, error)
             else:
                 self.results.add(entry.cell, entry.row | found)
+            self.pending.remove(entry)
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """Whatever stops the block, write what is judged first; what a killed judge has left would take its time."""
+        try:
+            yield
+        except BaseException:
+            self.pending = [entry for entry in self.pending if entry.is_done() and not entry.is_lost()]
+            self.collect(wait=True)
+            raise
 
     def _fail(self, cell: Cell, row: dict[str, Any], error: Exception) -> None:
         """Write the error in the place of a result, and tell of it."""
@@ -214,11 +207,17 @@ class _Pending:
 
     cell: Cell
     row: dict[str, Any]
-    marks: list[Future[Marks]]
+    marks: list[_Job]
     looks: list[Looks]
 
+    def _jobs(self) -> list[_Job]:
+        return [*self.marks, *(job for looks in self.looks for job in looks.values())]
+
     def is_done(self) -> bool:
-        return all(job.done() for job in (*self.marks, *(job for looks in self.looks for job in looks.values())))
+        return all(job.promise.done() for job in self._jobs())
+
+    def is_lost(self) -> bool:
+        return any(job.is_lost() for job in self._jobs())
 
     def found(self) -> dict[str, Any]:
         marks = [job.result() for job in self.marks]
@@ -227,30 +226,31 @@ class _Pending:
         return {"test": tests, "val": vals, **({"looks": looks} if looks else {})}
 
 
+@dataclass
+class _Job:
+    """What a judge elsewhere has promised, and the same work, to be done here should that judge be killed."""
+
+    promise: Future[Any]
+    work: Callable[[], Any]
+
+    def is_lost(self) -> bool:
+        """Wait for the judge, and tell whether it was killed."""
+        return isinstance(self.promise.exception(), BrokenProcessPool)
+
+    def result(self) -> Any:
+        return self.work() if self.is_lost() else self.promise.result()
+
+
 def resolved(settings: Any) -> dict[str, Any]:
     """All settings but the seed, so that a row tells when a preset has changed since."""
     return {name: value for name, value in asdict(settings).items() if name != "seed"}
 
 
-def _done(value: Any) -> Future[Any]:
+def _done(value: Any) -> _Job:
     """What a judge elsewhere would have promised, kept."""
     kept: Future[Any] = Future()
     kept.set_result(value)
-    return kept
-
-
-def _judged_elsewhere(
-    z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], probe: str, seeds: int, weight_decay: float
-) -> Marks:
-    """Plain arrays in and out: tensors would travel through shared memory, of which containers have little."""
-    nodes = [torch.from_numpy(part) for part in parts]
-    options: dict[str, Any] = {"probe": probe, "seeds": range(seeds), "weight_decay": weight_decay}
-    return _marks(score([torch.from_numpy(z)], torch.from_numpy(y), *nodes, **options))
-
-
-def _marks(found: Score) -> Marks:
-    (test,), (val,) = found.runs, found.val_runs
-    return [*zip(test, val, strict=True)]
+    return _Job(kept, lambda: value)
 
 
 @contextmanager
@@ -258,9 +258,8 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor | None]:
     if not jobs:
         yield None
         return
-    others, deaf = active_children(), (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for us, who end them
-    context = get_context("spawn")
-    with _single_threads(), ProcessPoolExecutor(jobs, context, initializer=signal.signal, initargs=deaf) as pool:
+    others = active_children()
+    with _single_threads(), ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin_judging) as pool:
         try:
             yield pool
         except BaseException:
@@ -269,6 +268,19 @@ def _pool(jobs: int) -> Iterator[ProcessPoolExecutor | None]:
                     judge.terminate()
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _begin_judging() -> None:
+    """Leave Ctrl-C to the parent, which ends its judges; if it is killed itself it cannot, so they watch it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None  # only a judge elsewhere calls this
+    parent.join()
+    os._exit(1)  # whatever the judge is at
 
 
 @contextmanager
