@@ -1,4 +1,4 @@
-"""Learn embeddings of the embedded graph, read its classes off them, and see how still they hold."""
+"""Learn embeddings of the generated graph, read its classes off them, and see how still they hold."""
 
 import torch
 

@@ -105,6 +105,17 @@ def test_the_table_of_datasets_is_the_catalog():
     assert shown == {name: (d.nodes, d.edges, d.features, d.classes, d.setting) for name, d in DATASETS.items()}
 
 
+def test_the_table_of_settings_is_complete():
+    from dataclasses import fields
+
+    from signnap.methods.settings import Settings
+
+    table = _read("docs/method.md").partition("\n## Settings\n")[2].partition("\n## ")[0]
+    shown = re.findall(r"^\| `(\w+)` \| (\S+) \| \S", table, re.M)
+    written = lambda value: str(value).lower() if isinstance(value, bool) else str(value)
+    assert shown == [(field.name, written(field.default)) for field in fields(Settings)]
+
+
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = page.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""The embedded graph keeps every promise its docstring makes."""
+"""The generated graph keeps every promise its docstring makes."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""What every method has to beat on the embedded graph after brief training."""
+"""What every method has to beat on the generated graph after brief training."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from signnap.experiments.judge import judged
 from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS
 
-#: Enough to learn something on the embedded graph in a second or two; rates are higher than anybody's, for brevity.
+#: Enough to learn something on the generated graph in a second or two; rates are higher than anybody's, for brevity.
 BRIEF = {"dim": 32, "hidden": 32, "projector": 32, "iterations": 60, "lr": 0.005}
 #: What each has to beat, by ten points: features as they are, or an untrained encoder.
 RAW = ["supervised", "dropedge", "arwmf", "dgi", "cmv", "gcc-attributed", "grace", "gca", "g-bt", "cca-ssg", "bgrl"]
@@ -26,7 +26,7 @@ EXEMPT = {
 
 @pytest.fixture(scope="module")
 def accuracy():
-    """Test accuracy of a briefly trained model on the embedded graph."""
+    """Test accuracy of a briefly trained model on the generated graph."""
     graph = load_graph("synthetic")
     parts = make_split(graph, "per-class:20:30")
 

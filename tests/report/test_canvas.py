@@ -87,5 +87,5 @@ def test_colours_differ():
 def test_without_matplotlib_one_sentence_says_so(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(SignnapError, match=r"^figures need matplotlib, .*signnap\[plots\]'$"):
+    with pytest.raises(SignnapError, match=r"^figures need matplotlib, .*clone, pip install '\.\[plots\]'$"):
         canvas(1, 1)

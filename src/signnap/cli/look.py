@@ -18,7 +18,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of graph and model.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Tell the whole story on the embedded graph, in under a minute on two cores."""
+    """Tell the whole story on the generated graph, in under a minute on two cores."""
     from ..experiments.demo import run_demo
 
     result = run_demo(out, seed)

@@ -51,7 +51,10 @@ def train(
     temperature: Annotated[float | None, typer.Option(help="Temperature of the scores.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     weight_decay: Annotated[float | None, typer.Option(help="Weight decay.")] = None,
-    split: Annotated[str | None, typer.Option(help="none, or inductive:SPLIT to hide the judged nodes.")] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="none, or inductive:SPLIT to hide the judged nodes; methods with labels take any."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Encoder seed.")] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="Several encoder seeds at once: run folders OUT/seed-A, ...")

@@ -1,4 +1,4 @@
-"""The embedded graph: generated, attributed, with known truth; it needs no file and no network."""
+"""The generated graph: attributed, with known truth; it needs no file and no network."""
 
 from __future__ import annotations
 

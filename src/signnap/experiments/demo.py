@@ -1,4 +1,4 @@
-"""The whole story on the embedded graph: train, judge, perturb, judge again."""
+"""The whole story on the generated graph: train, judge, perturb, judge again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ the mean embedding is subtracted (so a constant map scores 0). Raw features igno
 
 
 def run_demo(out: Path, seed: int = 0) -> dict[str, Any]:
-    """Train SIGNNAP on the embedded graph and compare it with raw features and its own untrained encoder.
+    """Train SIGNNAP on the generated graph and compare it with raw features and its own untrained encoder.
 
     The classifier learns on the whole graph from 20 labels a class. ``accuracy_perturbed`` asks the same classifier
     about the test nodes after 30 % of the edges are gone; ``stability`` is how little embeddings move then.

@@ -50,7 +50,9 @@ def manner() -> Iterator[None]:
     try:
         import matplotlib.style
     except ImportError as error:
-        raise SignnapError("figures need matplotlib, which is not installed: pip install 'signnap[plots]'") from error
+        raise SignnapError(
+            "figures need matplotlib, which is not installed: in a clone, pip install '.[plots]'"
+        ) from error
     with matplotlib.style.context(["default", _MANNER]):
         yield
 

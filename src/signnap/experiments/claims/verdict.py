@@ -14,6 +14,9 @@ seed. It *holds* if it is true of the means and of more than half of the seeds. 
 true of at least one, *holds only on average* if it is true of the means alone, and else *does not hold*. Seeds are
 checked that all cells have; where there is none, the means decide. Ties do not count as better. While a cell that it
 needs is missing or failed, nothing is known.
+
+Claims read up to {seeds} encoder seeds of a cell; a section of this page shows as many as the table above says. So the
+mean of one cell may differ between a claim, *Fidelity* and the table of its figure.
 """
 
 

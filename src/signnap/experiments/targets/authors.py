@@ -16,6 +16,8 @@ from ..cells import Cell, Results
 TOLERANCE = 1.0
 _COLUMNS = ["method", "graph", "split", "probe", "ours", "reported", "difference", "verdict", "device, s", "source"]
 _VERDICT = _COLUMNS.index("verdict")
+#: How the source of a figure ends that was not looked up there again.
+_UNCHECKED = "(not compared with the paper)"
 
 
 def figures() -> list[dict[str, Any]]:
@@ -61,8 +63,10 @@ def page(results: Results, seeds: int) -> str:
         lines += found
         verdicts += [found[0][_VERDICT]] * figure["own"]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("agrees", "above", "misses", "failed", "not run"))
-    head = f"Of {len(verdicts)} figures that authors report for their own methods: {counted}.\n"
-    return f"{head}\n{markdown.table(_COLUMNS, lines)}"
+    head = f"Of {len(verdicts)} figures that authors report for their own methods: {counted}."
+    if unchecked := sum(figure["own"] and figure["source"].endswith(_UNCHECKED) for figure in figures()):
+        head += f" {unchecked} of them are quoted without having been compared with the paper, as their source says."
+    return f"{head}\n\n{markdown.table(_COLUMNS, lines)}"
 
 
 def _line(figure: dict[str, Any], probe: str, row: dict[str, Any] | None) -> list[str]:

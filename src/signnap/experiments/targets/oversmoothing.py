@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRAPH = "pubmed"
+#: Nodes of mean length one that are nearer to each other than this, on average, all but coincide.
+_NEAR = 0.01
 
 
 def cell_of(name: str, depth: int) -> Cell:
@@ -31,6 +33,7 @@ def page(results: Results, seeds: int) -> str:
     """Accuracy and spread of every panel in Markdown."""
     head = (
         f"{GRAPH}, mean ± deviation over {seeds} encoder seeds; of networks with labels, the scores of the classes.\n\n"
+        f"{_coinciding(results, seeds)}"
     )
     spread = lambda name: lambda row: [look[name] for look in row["looks"]["spread"]]
     looks = {
@@ -39,6 +42,24 @@ def page(results: Results, seeds: int) -> str:
         "effective rank": spread("effective_rank"),
     }
     return head + depths.tables(results, seeds, cell_of, looks)
+
+
+def _coinciding(results: Results, seeds: int) -> str:
+    """Which encoders of SIGNNAP send all nodes to about one place: a mean over seeds would hide them."""
+    sentences = []
+    for depth in depths.DEPTHS:
+        row = results.find(cell_of("SIGNNAP(GCN)", depth), seeds)
+        if row is None or "error" in row:
+            continue
+        looks, marks = row["looks"]["spread"], markdown.accuracies(row)
+        near = [mark for look, mark in zip(looks, marks, strict=True) if look["relative_distance"] < _NEAR]
+        if near:
+            shown = ", ".join(f"{mark:.2f} %" for mark in near)
+            sentences.append(
+                f"With {depth} layers, nodes all but coincide in {len(near)} of {len(marks)} encoders of SIGNNAP(GCN), "
+                f"and accuracy there is at chance ({shown})."
+            )
+    return "".join(f"{sentence}\n\n" for sentence in sentences)
 
 
 def figure(results: Results, seeds: int) -> Figure:

@@ -21,9 +21,24 @@ Ours beside the paper, test accuracy in % on the paper's splits. *Honest* is the
 {seeds} encoder seeds, each read by several probes; *one encoder* is the first of these seeds alone, with the deviation
 over its probes, which is what the paper reports. Networks with labels are their own classifiers and have no probes.
 
-All numbers come from the rows in `{rows}`, each with its settings, seeds, device, versions, revision and command.
-`signnap reproduce all` fills in what is missing and writes all pages, `signnap reproduce TARGET` one of them, and
-`signnap reproduce reproduction` this page from the rows that are there.
+SIGNNAP, GRACE and GCA were trained with `--precision tf32`, where no column says otherwise; a CPU ignores it, and
+`signnap train` has float32 unless told so. SIGNNAP has negatives that 512 anchors share, as `signnap train` has and the
+paper has not. `table-tried` and `table-sharing` below say what either changes.
+
+All numbers come from the rows in `{rows}`, each with its settings, seeds, device, versions, revision and
+command. `signnap reproduce all` fills in what is missing and writes all pages but that of `authors`, `signnap reproduce
+TARGET` one of them, and `signnap reproduce reproduction` this page from the rows that are there.
+
+*Spec §n* names a section of the specification of methods that this package was written from; it is not part of the
+repository.
+"""
+#: What the table of targets does not say.
+OURS = """
+Five of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
+`docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
+`table-tried`: what the paper's text says otherwise than its code, and our own departures, where they do not.
+`table-sharing`: how many anchors may share a draw of negatives. `table-grid`: settings of other methods on graphs for
+which their authors give none.
 """
 
 
@@ -65,8 +80,9 @@ def page(results: Results, seeds: int) -> str:
     """All of it in Markdown, for so many encoder seeds."""
     cells = [_beside(results, seeds, name, graph) for name in ROWS for graph in GRAPHS]
     head = ABOUT.format(seeds=seeds, rows=f"{_folder(results)}/{results.path.name}").strip()
-    parts = [head, _inventory(results, seeds), _claims(results, seeds), _fidelity(results, seeds), _baselines(cells)]
-    return "\n\n".join(part.strip() for part in (*parts, _every_cell(cells), *_sections(results, seeds))) + "\n"
+    parts = [head, _inventory(results, seeds), OURS, *_cost(results), _claims(results, seeds)]
+    parts += [_fidelity(results, seeds), _baselines(cells), _every_cell(cells), *_sections(results, seeds)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
 def _folder(results: Results) -> str:
@@ -91,11 +107,30 @@ def _inventory(results: Results, seeds: int) -> str:
     return markdown.table(["target", "cells", "encoder seeds", "cells that lack seeds"], lines)
 
 
+def _cost(results: Results) -> Iterator[str]:
+    """What the encoders of all rows took to train, if there are any; those that several cells share count once."""
+    trained = {
+        (Cell(**row["cell"]).training, *row["seeds"], row["seconds"]): row["device"]
+        for row in results
+        if "error" not in row
+    }
+    hours: dict[str, float] = {}
+    for (*_, seconds), device in trained.items():
+        hours[device] = hours.get(device, 0.0) + seconds / 3600
+    if hours:
+        listed = " and ".join(f"{hours[device]:.1f} hours on {device}" for device in sorted(hours))
+        yield (
+            f"Training the encoders of all rows took {listed}. Those that several cells\nshare count once, judging is "
+            "not counted, and other commands may have shared the devices."
+        )
+
+
 def _claims(results: Results, seeds: int) -> str:
     from ..claims import CLAIMS, RULE, judge  # they read the cells of the other targets
 
     lines = [[f"**{each.name}**: {each.sentence} ({each.where})", *judge(each, results, seeds)] for each in CLAIMS]
-    return f"## Claims\n\n{RULE.strip()}\n\n{markdown.table(['claim', 'verdict', 'evidence'], lines)}"
+    rule = RULE.strip().format(seeds=seeds)
+    return f"## Claims\n\n{rule}\n\n{markdown.table(['claim', 'verdict', 'evidence'], lines)}"
 
 
 def _fidelity(results: Results, seeds: int) -> str:
@@ -120,10 +155,11 @@ def _baselines(cells: list[Beside]) -> str:
     columns = ["method", "graph", "honest (encoder seeds)", "the paper", "difference"]
     reasons = [[*each.texts, each.read_alike, why("lower", each) or "not yet"] for each in lower]
     implausible = [[*each.texts, text] for each in baselines if (text := why("no_target", each)) is not None]
+    in_all = f" ({len(targets)} in all)" if len(known) < len(targets) else ""
     paragraphs = [
         "## Baselines",
         f"Ours is within {TOLERANCE} points of the paper or above it in {len(known) - len(lower)} of {len(known)} cells"
-        f" ({len(targets)} in all). Both kinds of GCC stand beside the paper's one. These are lower:",
+        f"{in_all}. Both kinds of GCC stand beside the paper's one. These are lower:",
         markdown.table([*columns, "read alike", "explained"], reasons) if reasons else "None.",
         "These are no targets, because the paper's figure is implausible or absent:",
         markdown.table([*columns, "why"], implausible),
