@@ -1,12 +1,16 @@
 """Files that are either whole or absent."""
 
+import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from signnap.errors import SignnapError
-from signnap.storage import remove_leftovers, replacing, write_text
+from signnap.storage import alone, remove_leftovers, replacing, write_text
 
 
 def names(folder):
@@ -104,3 +108,56 @@ def test_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):
     write_text(path, "all of it")
     synced, named = done
     assert named == "named" and synced.st_size == len("all of it") and synced.st_ino == path.stat().st_ino
+
+
+# -- alone in a folder -----------------------------------------------------------------------------------------------
+
+HELD = """
+import sys, time
+from pathlib import Path
+from signnap.storage import alone
+with alone(Path(sys.argv[1])):
+    print("in", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_whoever_does_not_wait_is_told_who_is_there(tmp_path):
+    pytest.importorskip("fcntl")
+    with alone(tmp_path):
+        with pytest.raises(SignnapError, match=f"^{tmp_path} is being written by another process: expected "):
+            alone(tmp_path, wait=False).__enter__()
+        with alone(tmp_path.parent, wait=False):
+            pass
+    with alone(tmp_path, wait=False), pytest.raises(SignnapError), alone(tmp_path, wait=False):
+        pass
+    with alone(tmp_path, wait=False):
+        assert names(tmp_path) == []
+
+
+def test_a_process_that_is_killed_holds_nobody_off(tmp_path):
+    pytest.importorskip("fcntl")
+    other = subprocess.Popen([sys.executable, "-c", HELD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert other.stdout.readline() == "in\n"
+    with pytest.raises(SignnapError, match="another process"), alone(tmp_path, wait=False):
+        pass
+    other.send_signal(signal.SIGKILL)
+    other.communicate()
+    with alone(tmp_path, wait=False):
+        pass
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_where_folders_cannot_be_locked_nobody_is_held_off(wait, tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    with alone(tmp_path / "missing", wait=wait), alone(tmp_path / "missing", wait=wait):
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr("fcntl.flock", refuse)
+        with alone(tmp_path, wait=wait), alone(tmp_path, wait=wait):
+            pass
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with alone(tmp_path, wait=wait), alone(tmp_path, wait=wait):
+        pass

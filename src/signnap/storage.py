@@ -49,18 +49,26 @@ def remove_leftovers(path: str | Path) -> None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold off other processes that want to be alone in this folder, where the system knows how.
 
-    The folder itself is locked, so nothing is left behind, and a process that is killed holds nobody off.
+    The folder itself is locked, so nothing is left behind, and a process that is killed holds nobody off. One that
+    finds another there may ``wait`` for it to leave; else that is an error.
     """
     with ExitStack() as held:
-        with suppress(ImportError, OSError):  # not everywhere, nor on every disk
+        try:
             import fcntl
 
             handle = os.open(folder, os.O_RDONLY)
             held.callback(os.close, handle)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise SignnapError(
+                f"{folder} is being written by another process: expected to be alone there, "
+                "so wait for that to end or choose another folder"
+            ) from error
+        except (ImportError, OSError):  # not everywhere, nor on every disk
+            pass
         yield
 
 

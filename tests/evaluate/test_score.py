@@ -199,3 +199,13 @@ def test_a_network_s_classes_are_judged_on_the_test_nodes():
     found = score_classes([scores], y, torch.tensor([0, 1]), torch.tensor([2, 3]))
     assert (found.accuracy.mean, found.val_accuracy.mean) == (0.0, 100.0)
     assert (found.runs, found.val_runs) == ([[0.0]], [[100.0]])
+
+
+def test_another_default_dtype_is_refused(clouds):
+    z, y, *split = clouds()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(SignnapError, match=r"torch's default dtype is torch.float64: expected torch.float32"):
+            score([z], y, *split)
+    finally:
+        torch.set_default_dtype(torch.float32)

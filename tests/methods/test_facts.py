@@ -15,7 +15,7 @@ import signnap
 from signnap import SIGNNAP, Compose, DropEdge, Graph
 from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures
-from signnap.methods.facts import check_resumable, choose_device, peak_memory_mb, run_facts
+from signnap.methods.facts import check_resumable, choose_device, label_facts, peak_memory_mb, run_facts
 from signnap.methods.notes import note_time
 from signnap.methods.own_parts import described
 from signnap.methods.registry import method_class
@@ -178,6 +178,33 @@ def test_another_graph(stopped, small_graph):
     for graph in (other, small_graph.subgraph(torch.arange(39))):
         with pytest.raises(SignnapError, match=r"run was trained on another graph than small: cannot resume$"):
             check(stopped, graph)
+
+
+def test_other_labels(small_graph, tmp_path):
+    """Most methods never see them; one that learns from them goes on with the same, for the same nodes."""
+    fit = lambda graph, iterations, split="per-class:4:4": method_class("supervised")(
+        dim=8, split=split, iterations=iterations
+    ).fit(graph, out=tmp_path, resume=iterations > 3)
+    fit(small_graph, 3)
+    facts = RunFolder(tmp_path).read_facts()
+    assert re.fullmatch("[0-9a-f]{16}", facts["labels"]) and facts["finished"]
+    other = replace(small_graph, y=small_graph.y.roll(1))
+    with pytest.raises(SignnapError, match=rf"^{tmp_path} was trained on other labels than those of small: cannot"):
+        fit(other, 5)
+    fit(small_graph, 5)
+    del facts["labels"]
+    RunFolder(tmp_path).write_facts(facts)  # a run that is older
+    fit(other, 7)
+
+
+def test_labels_are_recognised_with_the_nodes_that_they_are_of(small_graph):
+    split = {"train": torch.arange(10), "val": torch.arange(10, 20)}
+    graph = replace(small_graph, given_split=split)
+    assert label_facts(graph) == label_facts(replace(graph, y=graph.y.int(), given_split=dict(reversed(split.items()))))
+    swapped = replace(graph, given_split={"train": split["val"], "val": split["train"]})
+    shuffled = replace(graph, y=graph.y.roll(1))
+    assert len({label_facts(each)["labels"] for each in (graph, small_graph, swapped, shuffled)}) == 4
+    assert label_facts(graph.without_labels()) == {}
 
 
 def test_another_device(stopped, small_graph):

@@ -162,6 +162,46 @@ def test_more_iterations_extend_a_run(backbone, small_graph, tmp_path):
     assert run == whole
 
 
+def test_a_new_run_has_no_past(small_graph, tmp_path, monkeypatch):
+    """Files of a run whose settings are gone are not those of the next one, even if that is killed at once."""
+    new = {**SMALL, "iterations": 9, "seed": 1}
+    whole = SIGNNAP(**new).fit(small_graph, out=tmp_path / "whole")
+    old = tmp_path / "run"
+    SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=old)
+    (old / "config.toml").unlink()
+    (old / "trace.json").write_text("{}")
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr("signnap.methods.fitting.train", raise_killed)
+        SIGNNAP(**new).fit(small_graph, out=old)
+    assert set(files(old)) == {"config.toml", "run.json"}
+    resumed = SIGNNAP(**new).fit(small_graph, out=old, resume=True)
+    assert np.array_equal(resumed.transform(small_graph), whole.transform(small_graph))
+    assert [record["iteration"] for record in RunFolder(old).read_metrics()] == [1, 9]
+
+
+def raise_killed(*arguments, **options):
+    raise Killed
+
+
+def test_metrics_of_somebody_else_are_neither_lost_nor_mixed_with_ours(small_graph, tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"accuracy": 0.5}\n')
+    (tmp_path / "state.pt").write_text("mine")
+    before = files(tmp_path)
+    with pytest.raises(SignnapError, match=r"metrics\.jsonl, line 1 is no record of a run: expected"):
+        SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=tmp_path)
+    assert files(tmp_path) == before
+
+
+def test_a_saved_model_has_no_past(small_graph, tmp_path):
+    model = SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=tmp_path)
+    (tmp_path / "config.toml").unlink()
+    (tmp_path / "metrics.jsonl").write_text("not ours\nat all")
+    model.save(tmp_path)
+    assert set(files(tmp_path)) == {"config.toml", "run.json", "model.safetensors", "metrics.jsonl"}
+    with pytest.raises(SignnapError, match="holds a model without its training state: cannot resume"):
+        SIGNNAP(**SMALL, iterations=5).fit(small_graph, out=tmp_path, resume=True)
+
+
 def test_fewer_iterations_are_refused(small_graph, tmp_path):
     SIGNNAP(**SMALL, iterations=5).fit(small_graph, out=tmp_path)
     before = files(tmp_path)

@@ -267,3 +267,16 @@ def test_memory_is_linear_where_a_method_says_so(name):
     usual = max(once.values())
     grown = {of: (once.get(of), size) for of, size in twice.items() if size > 2.5 * once.get(of, usual)}
     assert {of: sizes for of, sizes in grown.items() if sizes[1] >= (2 * nodes) ** 2} == {}
+
+
+@pytest.fixture
+def double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_another_default_dtype_is_refused(name, small_graph, double):
+    with pytest.raises(SignnapError, match=r"torch's default dtype is torch.float64: expected torch.float32"):
+        quick(name).fit_transform(small_graph)

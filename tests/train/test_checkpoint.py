@@ -41,7 +41,7 @@ def test_the_files_of_a_run(trained):
     state = torch.load(folder.state, weights_only=True)
     assert state["iteration"] == 6
     assert set(state) == {"iteration", "modules", "optimizer", "generators", "best"}
-    assert set(state["generators"]) == {"views", "negatives", "layers"}
+    assert set(state["generators"]) == {"views", "negatives", "layers", "objective"}
     assert "objective.bank.first" in state["modules"]
     records = list(folder.read_metrics())
     assert [record["iteration"] for record in records] == [1, 6]

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -106,6 +107,27 @@ def test_killed_while_writing_a_line_of_metrics(small_graph, tmp_path, monkeypat
     train(small_graph, out)
     expect_equal(out, tmp_path / "whole")
     assert set(os.listdir(out)) == FILES
+
+
+@pytest.mark.parametrize("at", [1, 10, 50, 51])
+def test_killed_when_patience_has_ended_and_nobody_has_looked(at, small_graph, tmp_path, expect_equal):
+    """Patience is looked at when numbers are logged, here at iteration 50, and has ended long before."""
+
+    def fit(out, **options):
+        model = SIGNNAP(dim=8, negatives=16, iterations=120, patience=2)
+        return model.fit(small_graph, out=tmp_path / out, save_every=0, **options)
+
+    def kill(iteration, words=""):
+        if iteration == at:
+            raise Killed
+
+    assert fit("whole").outcome_.iteration == 50
+    with pytest.raises(Killed) if at <= 50 else nullcontext():
+        fit("run", report=kill)
+    state = RunFolder(tmp_path / "run").load_state() if at > 1 else {"iteration": 0}
+    assert state["iteration"] == min(at, 50) - (at < 50)
+    fit("run", resume=True)
+    expect_equal(tmp_path / "run", tmp_path / "whole")
 
 
 # -- real processes, real signals ------------------------------------------------------------------------------------

@@ -142,6 +142,37 @@ def test_a_signal_at_the_last_iteration_is_too_late(small_graph, start, folder):
     assert session(start(small_graph), 5, folder=folder, report=strike(signal.SIGINT, 5)).iteration == 5
 
 
+class Striking(float):
+    """Seconds that send Ctrl-C when somebody asks whether they have passed: just after a look for signals."""
+
+    def __le__(self, passed):
+        os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+
+def test_a_signal_after_the_look_for_one_waits_for_the_next_look(small_graph, start, folder):
+    with pytest.raises(Interrupted, match="stopped at iteration 2 of 10; everything is saved"):
+        session(start(small_graph), 10, folder=folder, save_every=Striking(1e9))
+    assert folder.load_state()["iteration"] == 2
+
+
+def test_a_handler_that_python_cannot_put_back_becomes_the_default(small_graph, start, folder, monkeypatch):
+    """Of one that was installed from C, Python says None, and would not take that back."""
+    set_handler, before = signal.signal, signal.getsignal(signal.SIGTERM)
+
+    def unknown_before(number, handler):
+        previous = set_handler(number, handler)
+        return None if number == signal.SIGTERM else previous
+
+    monkeypatch.setattr(module.signal, "signal", unknown_before)
+    try:
+        assert session(start(small_graph), 3, folder=folder).iteration == 3
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        set_handler(signal.SIGTERM, before)
+
+
 def test_a_second_signal_interrupts_at_once(small_graph, start, folder):
     with pytest.raises(KeyboardInterrupt):
         session(start(small_graph), 10, folder=folder, report=strike(signal.SIGINT, 3, times=2))

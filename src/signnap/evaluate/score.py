@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import SignnapError, unknown_name
+from ..errors import SignnapError, expect_float32, unknown_name
 from ..graph import SparseFeatures
 from ..rows import Array, Embeddings, as_embeddings, as_tensor
 from .logistic import LogisticResult, logistic_probe
@@ -109,6 +109,7 @@ def score(
     encoder, see ``linear_probe``) concern the linear probes. The logistic probe has no randomness and counts as one
     seed.
     """
+    expect_float32()
     if isinstance(embeddings, (Tensor, SparseFeatures, np.ndarray)) or not len(embeddings):
         raise SignnapError("expected a list with the embeddings of one or more encoder seeds")
     draws: Sequence[Callable[[], Array] | None] = [None] * len(embeddings) if resample is None else resample

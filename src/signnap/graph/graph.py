@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import SignnapError
+from ..errors import SignnapError, expect_float32
 from .features import Features, as_dense, compact, first_non_finite, row_normalized
 from .foreign import class_numbers, endpoints, node_ids
 from .pattern import Pattern
@@ -111,6 +111,7 @@ class Graph:
         The authors' code stores no loops on pubmed (1, 0), one loop per node on the Amazon and Coauthor graphs
         (1, 1), and doubled values on facebook (2, 3); see spec §1.
         """
+        expect_float32()
         stored = torch.full((self.pattern.num_entries,), float(edge_value), device=self.pattern.device)
         stored.index_fill_(0, self.pattern.diagonal.long(), loop_value)
         sparse = isinstance(self.x, SparseFeatures) and self.x.density <= dense_above

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import sys
 from dataclasses import asdict, dataclass, fields
@@ -76,6 +77,20 @@ def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:
     return facts
 
 
+def label_facts(graph: Graph) -> dict[str, str]:
+    """What recognises the labels that a run learns from, and the nodes that they are of; nothing where there are none.
+
+    The fingerprint of a graph leaves them out, since most methods never see them.
+    """
+    if graph.y is None:
+        return {}
+    digest = hashlib.sha256()
+    for tensor in (graph.y, *(nodes for _, nodes in sorted((graph.given_split or {}).items()))):
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.long().cpu().numpy().tobytes())
+    return {"labels": digest.hexdigest()[:16]}
+
+
 def peak_memory_mb(device: torch.device) -> float:
     """The most memory this process has held, in MB: the GPU's where that did the work."""
     if device.type == "cuda":
@@ -105,6 +120,8 @@ def check_resumable(
     known = folder.read_facts()
     if known["fingerprint"] != facts["fingerprint"]:
         raise SignnapError(f"{folder.path} was trained on another graph than {facts['graph']}: cannot resume")
+    if known.get("labels", facts.get("labels")) != facts.get("labels"):  # runs that are older have not recorded them
+        raise SignnapError(f"{folder.path} was trained on other labels than those of {facts['graph']}: cannot resume")
     expect_same_parts(str(folder.path), known, facts)
     before, now = (str(each["device"]).partition(":")[0] for each in (known, facts))
     if before != now and folder.can_continue():

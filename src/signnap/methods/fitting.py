@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
 from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
-from .facts import Sizes, check_resumable, choose_device, run_facts
+from .facts import Sizes, check_resumable, choose_device, label_facts, run_facts
 from .notes import note_graph, note_unused
 from .own_parts import described
 
@@ -59,24 +60,18 @@ def fit_together(
     folder.
     """
     plans = _plans(models, load_graph(graph), outs, choose_device(device))
-    iterations, first = _length(plans), plans[0].folder
+    schedule = Schedule(_length(plans), save_every=save_every)
     if resume and any(plan.folder is None for plan in plans):
         raise SignnapError("a run is resumed from its folder: give out as well")
-    if profile and first is None:
+    if profile and plans[0].folder is None:
         raise SignnapError("a profile is written to the folder of its run: give out as well")
-    for plan in plans:
-        if plan.folder is not None:
-            check_resumable(plan.folder, plan.settings, plan.facts, resume, extendable=plan.model.extendable)
-    trainees = [_trainee(plan, resume) for plan in plans]
-    left = iterations - min(trainee.run.iteration for trainee in trainees)
-    profiler = Profiler(first.trace, left) if profile and first is not None else None
-    schedule = Schedule(iterations, save_every=save_every)
-    with _begun(plans, trainees, resume):
-        outcomes = train(trainees, schedule, report=report, stop_on_collapse=stop_on_collapse, profiler=profiler)
-    for plan, trainee, outcome in zip(plans, trainees, outcomes, strict=True):
-        _take_over(plan, trainee, outcome)
-        if plan.folder is not None:
-            plan.folder.write_facts(plan.model.facts_)
+    with _prepared(plans, resume, profile) as (trainees, profiler):
+        with _begun(plans, trainees, resume):
+            outcomes = train(trainees, schedule, report=report, stop_on_collapse=stop_on_collapse, profiler=profiler)
+        for plan, trainee, outcome in zip(plans, trainees, outcomes, strict=True):
+            _take_over(plan, trainee, outcome)
+            if plan.folder is not None:
+                plan.folder.write_facts(plan.model.facts_)
 
 
 def _plans(
@@ -85,7 +80,7 @@ def _plans(
     chosen = [model.settings_for(graph.name) for model in models]
     seen = {s.split: model.may_see(graph, s.split).to(device) for model, s in zip(models, chosen, strict=True)}
     note_graph(models[0], chosen[0], graph)
-    known = {split: run_facts(part) for split, part in seen.items()}
+    known = {split: run_facts(part) | label_facts(part) for split, part in seen.items()}
     plans: list[_Plan] = []
     for model, settings, out in zip(models, chosen, outs, strict=True):
         own = model.own(Sizes.of(seen[settings.split]))
@@ -104,10 +99,41 @@ def _length(plans: Sequence[_Plan]) -> int:
     return lengths[0]
 
 
-def _trainee(plan: _Plan, resume: bool) -> Trainee:
+@contextmanager
+def _prepared(plans: Sequence[_Plan], resume: bool, profile: bool) -> Iterator[tuple[list[Trainee], Profiler | None]]:
+    """Runs that are ready to be trained, in folders that no other process may write to meanwhile.
+
+    Folders that were made for runs that turn out to be impossible go again.
+    """
+    folders = [plan.folder for plan in plans if plan.folder is not None]
+    made = [path for each in folders for path in (each.path, *each.path.parents) if not os.path.exists(path)]
+    with ExitStack() as held:
+        try:
+            for folder in folders:
+                held.enter_context(folder.alone())
+            _expect_resumable(plans, resume)
+            trainees = [_trainee(plan) for plan in plans]
+            left = plans[0].settings.iterations - min(trainee.run.iteration for trainee in trainees)
+            profiler = Profiler(folders[0].trace, left) if profile else None
+        except BaseException:
+            for path in made:
+                with suppress(OSError):  # others have put something there
+                    path.rmdir()
+            raise
+        yield trainees, profiler
+
+
+def _expect_resumable(plans: Sequence[_Plan], resume: bool) -> None:
+    """Make sure of every folder that is in use; of several runs, those killed before they were there begin now."""
+    kept = [(plan, plan.folder) for plan in plans if plan.folder is not None]
+    for plan, folder in [(plan, folder) for plan, folder in kept if folder.exists()] or kept:
+        check_resumable(folder, plan.settings, plan.facts, resume, extendable=plan.model.extendable)
+
+
+def _trainee(plan: _Plan) -> Trainee:
     """Begin one run or bring it back to its last checkpoint."""
     run = plan.model.run(plan.graph)
-    if resume and plan.folder is not None:
+    if plan.folder is not None and plan.folder.exists():
         plan.folder.restore(run, plan.settings.iterations)
     objective = dict(run.task.modules.items()).get("objective")
     chance = objective.chance() if isinstance(objective, Objective) else None
@@ -136,17 +162,17 @@ def _begun(plans: Sequence[_Plan], trainees: Sequence[Trainee], resume: bool) ->
             if trainee.run.iteration:
                 _take_over(plan, trainee)
         if not resume and not any(folder.can_continue() for folder in begun):
-            _withdraw(begun, trainees)
+            _withdraw(begun)
         raise
     except Exception:
         if not resume and not any(trainee.run.iteration for trainee in trainees):
-            _withdraw(begun, trainees)
+            _withdraw(begun)
         raise
 
 
-def _withdraw(folders: Sequence[RunFolder], trainees: Sequence[Trainee]) -> None:
+def _withdraw(folders: Sequence[RunFolder]) -> None:
     for folder in folders:
-        folder.withdraw(logged=any(trainee.history for trainee in trainees))
+        folder.withdraw()
 
 
 def _take_over(plan: _Plan, trainee: Trainee, outcome: Outcome | None = None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SignnapError
-from ..storage import cannot_write, remove_leftovers, replacing, write_text
+from ..storage import alone, cannot_write, remove_leftovers, replacing, write_text
 from .loop import Run
 
 #: What every record of the metrics has: where it was taken, and what a collapse is recognised by.
@@ -39,6 +39,12 @@ class RunFolder:
     def can_continue(self) -> bool:
         """Whether there is a training state, without which a run begins anew."""
         return _is_there(self.state)
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keep other processes from writing here meanwhile, but not from reading; the folder is made for that."""
+        with suppress(OSError):  # the first file that is written will say why
+            self.path.mkdir(parents=True, exist_ok=True)
+        return alone(self.path, wait=False)
 
     def expect(self) -> None:
         """Raise unless this is the folder of a run that has something to load."""
@@ -93,8 +99,19 @@ class RunFolder:
     def begin(self, config: str, facts: dict[str, Any]) -> None:
         """Make this the folder of a run; the settings come last, since they are what a run is recognised by.
 
-        What earlier writers left half-written when they were killed goes.
+        Without settings there was no run, and what would be taken for the past of this one goes.
         """
+        if not self.exists():
+            # Other files are replaced in any case, but metrics are appended: a run's own, left over, go, and reading
+            # them refuses another file of that name, which is somebody's: neither to be lost nor to be mixed with ours.
+            for _ in self.read_metrics():
+                pass
+            for file in filter(_is_there, (self.state, self.model, self.metrics, self.trace)):
+                _remove(file)
+        self._describe(config, facts)
+
+    def _describe(self, config: str, facts: dict[str, Any]) -> None:
+        """Write facts and settings; what earlier writers left half-written when they were killed goes."""
         for file in (self.config, self.metrics, self.model, self.state, self.facts, self.trace):
             remove_leftovers(file)
         self.write_facts(facts)
@@ -106,18 +123,15 @@ class RunFolder:
         What a run that was here needs to be resumed goes once the weights have found room, and before the settings and
         facts are another's: whenever this is killed, a resumed run is the old one or none.
         """
-        self._save_weights(weights)
-        if self.exists():
-            for file in (self.state, self.metrics, self.trace):
+        with self.alone():
+            self._save_weights(weights)
+            for file in (self.state, *([self.metrics, self.trace] if self.exists() else [])):
                 _remove(file)
-        self.begin(config, facts)
+            self._describe(config, facts)
 
-    def withdraw(self, *, logged: bool) -> None:
-        """Undo ``begin``: a run that leaves nothing should not keep its folder from the next one.
-
-        Its metrics go too if it has ``logged`` any; else a file of that name is not its own.
-        """
-        for file in (self.config, self.facts, *([self.metrics] if logged else [])):
+    def withdraw(self) -> None:
+        """Undo ``begin``: a run that leaves nothing should not keep its folder from the next one."""
+        for file in (self.config, self.facts, self.metrics):
             with suppress(SignnapError):  # why the run failed matters more
                 _remove(file)
 

@@ -92,6 +92,10 @@ class Trainee:
         self.wrong = self.wrong or wrong
         return wrong
 
+    def is_over(self) -> bool:
+        """Whether patience is at its end and the record that says so is written: a run may be killed in between."""
+        return self.run.is_final() and bool(self.history) and self.history[-1]["iteration"] == self.run.iteration
+
     def save(self) -> None:
         if self.folder is not None:
             self.folder.save_state(self.run.state(), self.run.encoder.state_dict())
@@ -112,7 +116,7 @@ def train(
     """
     iterate = lockstep if profiler is None else profiler.lockstep
     by_run = {id(trainee.run): trainee for trainee in trainees}
-    runs = [trainee.run for trainee in trainees if not trainee.run.is_final()]
+    runs = [trainee.run for trainee in trainees if not trainee.is_over()]
     folders = [str(trainee.folder.path) for trainee in trainees if trainee.folder is not None]
     collapses: list[str] = []
     begun = saved = time.perf_counter()
@@ -125,7 +129,7 @@ def train(
                 trainee = by_run[id(run)]
                 wrong = trainee.look(step, now - begun)
                 words = f"loss {trainee.numbers['loss']:.4f}"
-                if run.is_final():
+                if trainee.is_over():
                     trainee.save()
                     runs.remove(run)
                 elif wrong:
@@ -135,14 +139,14 @@ def train(
                     elif len(collapses) == 1:
                         _log.info("training goes on after a collapse: %s", wrong)
             report(iteration, words)
-            finished = iteration == schedule.iterations
-            if finished or stop.is_set() or now - saved >= wait:
+            finished, stopped = iteration == schedule.iterations, stop.is_set()  # asked once: who stops has saved
+            if finished or stopped or now - saved >= wait:
                 before = time.perf_counter()
                 for run in runs:
                     by_run[id(run)].save()
                 saved = time.perf_counter()
                 wait = max(schedule.save_every, _WORTH * (saved - before)) if schedule.save_every else 0
-            if stop.is_set() and not finished:
+            if stopped and not finished:
                 where = f"iteration {iteration} of {schedule.iterations}; everything is saved in {', '.join(folders)}"
                 raise Interrupted(f"stopped at {where}: continue with --resume")
     if collapses and stop_on_collapse:
@@ -182,4 +186,5 @@ def _stop_signal(wanted: bool) -> Iterator[threading.Event]:
         yield stop
     finally:
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            # None: it was not installed from Python, which cannot put it back
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
