@@ -95,6 +95,20 @@ def test_the_table_of_commands_is_complete():
     assert sorted(shown) == sorted(names)
 
 
+def test_the_accuracies_are_those_of_the_results():
+    shown = re.findall(
+        r"^\| (\w+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+ ± [\d.]+) \|", _read("README.md"), re.M
+    )
+    found = re.findall(
+        r"^\| SIGNNAP\((\w+)\) \| amazon_photo \| ([^|]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| 10 ",
+        _read("results/table-fidelity.md"),
+        re.M,
+    )
+    backbones = {"GraphSage": "sage"}
+    assert len(shown) == 5
+    assert {*shown} == {(backbones.get(name, name.lower()), *ours, paper) for name, paper, *ours in found}
+
+
 def test_the_table_of_datasets_is_the_catalog():
     from signnap.data.catalog import DATASETS
 
