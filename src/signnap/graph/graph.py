@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -147,13 +148,17 @@ class Graph:
 
     def fingerprint(self) -> str:
         """A hash of structure and features, stored with every run to recognise its graph."""
-        digest = hashlib.sha256()
-        parts: list[Tensor] = [self.pattern.indptr, self.pattern.indices]
-        parts += [self.x.indptr, self.x.indices, self.x.values] if isinstance(self.x, SparseFeatures) else [self.x]
-        for tensor in parts:
-            digest.update(str(tuple(tensor.shape)).encode())
-            digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
-        return digest.hexdigest()[:16]
+        x = [self.x.indptr, self.x.indices, self.x.values] if isinstance(self.x, SparseFeatures) else [self.x]
+        return hash_of([self.pattern.indptr, self.pattern.indices, *x])
+
+
+def hash_of(tensors: Iterable[Tensor]) -> str:
+    """Sixteen digits that other shapes or numbers would hardly have."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _finite(x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:

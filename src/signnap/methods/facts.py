@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import sys
 from dataclasses import asdict, dataclass, fields
@@ -14,6 +13,7 @@ from .. import __version__
 from ..config import read_toml
 from ..errors import SignnapError
 from ..graph import Graph
+from ..graph.graph import hash_of
 from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
 from .basics import Basics
@@ -84,11 +84,8 @@ def label_facts(graph: Graph) -> dict[str, str]:
     """
     if graph.y is None:
         return {}
-    digest = hashlib.sha256()
-    for tensor in (graph.y, *(nodes for _, nodes in sorted((graph.given_split or {}).items()))):
-        digest.update(str(tuple(tensor.shape)).encode())
-        digest.update(tensor.long().cpu().numpy().tobytes())
-    return {"labels": digest.hexdigest()[:16]}
+    split = sorted((graph.given_split or {}).items())
+    return {"labels": hash_of(tensor.long() for tensor in (graph.y, *(nodes for _, nodes in split)))}
 
 
 def peak_memory_mb(device: torch.device) -> float:

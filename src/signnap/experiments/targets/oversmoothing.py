@@ -57,7 +57,7 @@ def _coinciding(results: Results, seeds: int) -> str:
             shown = ", ".join(f"{mark:.2f} %" for mark in near)
             sentences.append(
                 f"With {depth} layers, nodes all but coincide in {len(near)} of {len(marks)} encoders of SIGNNAP(GCN), "
-                f"and accuracy there is at chance ({shown})."
+                f"and accuracy there is {shown}."
             )
     return "".join(f"{sentence}\n\n" for sentence in sentences)
 
