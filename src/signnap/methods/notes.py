@@ -43,7 +43,7 @@ def note_scale(graph: Graph) -> None:
         largest = int(sums.argmax())
         name = graph.feature_names[largest] if graph.feature_names else str(largest)
         _log.info(
-            "rows are normalised, and column %s makes up %.1f %% of them, so the others hardly count: scale the "
+            "rows are normalised, and column %s makes up %.1f %% of them, so all come out nearly alike: scale the "
             "columns first, or train with normalize_features=false",
             name, 100 * sums[largest] / sums.sum(),
         )  # fmt: skip
