@@ -17,7 +17,7 @@ GRIDS: dict[str, tuple[tuple[str, ...], int, list[dict[str, Any]]]] = {
     "BGRL": (
         ("pubmed", "facebook"),
         2000,
-        [{"lr": lr, **dict.fromkeys(_RATES, rate)} for lr, rate in product((1e-4, 1e-3), (0.1, 0.3))],
+        [{"lr": lr, **dict.fromkeys(_RATES, rate)} for lr, rate in product((1e-4, 1e-3), (0.1, 0.3, 0.5, 0.7))],
     ),
     "G-BT": (
         ("pubmed", "facebook"),
