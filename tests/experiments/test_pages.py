@@ -18,6 +18,7 @@ from signnap.experiments.targets import (
     fidelity,
     grid,
     hyperparameters,
+    letter,
     overfitting,
     oversmoothing,
     sharing,
@@ -152,6 +153,27 @@ def test_what_was_tried_is_shown_by_its_distance_from_the_paper(results):
     assert line == [name, graph, f"{figure:.2f}", "–", "failed", "–", ours, "–"]
     assert f"{name} on {graph}" in explanations()["fidelity"]
     assert len(tried.recipe()) == len(tried.TRIED) * len(explanations()["fidelity"])
+
+
+# -- to the letter -----------------------------------------------------------------------------------------------------
+
+
+def test_the_difference_is_of_the_seeds_that_both_have(results):
+    to_the_letter = {"precision": "float32", "share": 1}
+    results.add(cell("SIGNNAP(GCN)", "pubmed"), row([[80.0], [84.0]]))
+    results.add(cell("SIGNNAP(GCN)", "pubmed", **to_the_letter), row([[81.5]]))
+    results.add(cell("SIGNNAP(GCN)", "facebook"), row([[70.0], [72.0]]))
+    results.add(cell("SIGNNAP(GCN)", "facebook", **to_the_letter), row([[69.0], [72.0]]))
+    results.add(cell("SIGNNAP(GAT)", "pubmed"), row(TWO))
+    results.add(cell("SIGNNAP(GAT)", "pubmed", **to_the_letter), failed())
+    page = letter.page(results, 2)
+    lines = {(line[0], line[1]): line[3:] for line in table_of(page)}
+    assert lines["SIGNNAP(GCN)", "pubmed"] == ["82.00 ± 2.83", "81.50 (1 seed)", "+1.50"]
+    assert lines["SIGNNAP(GCN)", "facebook"] == ["71.00 ± 1.41", "70.50 ± 2.12", "-0.50"]
+    assert lines["SIGNNAP(GAT)", "pubmed"][1:] == ["failed", "–"]
+    assert lines["SIGNNAP(GAT)", "facebook"] == ["–", "–", "–"]
+    # the mean of 1.5 and -0.5 and its standard error, half their distance
+    assert "It is +0.50 on average over 2 cells, with a standard error of 1.00, and above zero in 1 of them." in page
 
 
 # -- shared negatives --------------------------------------------------------------------------------------------------

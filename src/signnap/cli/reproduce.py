@@ -24,6 +24,7 @@ TARGETS = (
     "table-overall",
     "table-fidelity",
     "table-tried",
+    "table-letter",
     "figure-oversmoothing",
     "figure-overfitting",
     "figure-stability",

@@ -23,7 +23,7 @@ over its probes, which is what the paper reports. Networks with labels are their
 
 SIGNNAP, GRACE and GCA were trained with `--precision tf32`, where no column says otherwise; a CPU ignores it, and
 `signnap train` has float32 unless told so. SIGNNAP has negatives that 512 anchors share, as `signnap train` has and the
-paper has not. `table-tried` and `table-sharing` below say what either changes.
+paper has not. `table-letter`, `table-tried` and `table-sharing` below say what either changes.
 
 All numbers come from the rows in `{rows}`, each with its settings, seeds, device, versions, revision and
 command. `signnap reproduce all` fills in what is missing and writes all pages but that of `authors`, `signnap reproduce
@@ -34,11 +34,11 @@ repository.
 """
 #: What the table of targets does not say.
 OURS = """
-Five of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
+Six of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
 `table-tried`: what the paper's text says otherwise than its code, and our own departures, where they do not.
-`table-sharing`: how many anchors may share a draw of negatives. `table-grid`: settings of other methods on graphs for
-which their authors give none.
+`table-letter`: what these departures change in every cell. `table-sharing`: how many anchors may share a draw of
+negatives. `table-grid`: settings of other methods on graphs for which their authors give none.
 """
 
 
