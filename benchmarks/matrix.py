@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from record import Record
 
-    from signnap.experiments.cells import Results
+    from signnap.experiments.results import Results
 
 BEGUN = time.perf_counter()  # what is heavy is imported after this, and so counts
 
@@ -38,7 +38,8 @@ COLUMNS = {
 
 def train_and_judge(record: Record, options: argparse.Namespace) -> None:
     """Fill in what the record lacks. The rows themselves are kept beside it, so that nothing is lost when killed."""
-    from signnap.experiments.cells import Cell, Results
+    from signnap.experiments.cells import Cell
+    from signnap.experiments.results import Results
     from signnap.experiments.runner import run_cells
 
     wanted = {

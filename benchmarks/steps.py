@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from limits import copy_rate, floor_ms
 from record import Record
 from timing import Pace, measure
 
 from signnap import SIGNNAP, Graph, load_graph
-from signnap.bench.floor import floor_ms, step_operations
-from signnap.bench.rates import copy_rate, matmul_rate
+from signnap.bench.floor import step_operations
+from signnap.bench.rates import matmul_rate
 from signnap.bench.twins import PerAnchorStep
 from signnap.experiments.provenance import failure
 from signnap.methods.settings import BACKBONES, Settings

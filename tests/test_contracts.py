@@ -9,7 +9,7 @@ from torch import nn
 import signnap
 from dense import asymmetric_view, permuted, source_of
 from signnap import perturb
-from signnap.contracts import Encoder, Objective, Perturbation
+from signnap.contracts import Encoder, Objective, Perturbation, Terms
 from signnap.encoders import ENCODERS, build_encoder
 from signnap.graph import Graph, SparseFeatures, View, as_dense
 from signnap.methods import settings
@@ -198,3 +198,12 @@ def test_your_own_parts_need_only_the_contract():
         silent(None, None, source_of(0))
     with pytest.raises(NotImplementedError):
         Encoder()(view)
+
+
+@pytest.mark.parametrize("bound", [None, 0.5])
+def test_the_numbers_of_terms_are_free_of_their_graph(bound):
+    loss = torch.ones((), requires_grad=True) * 2
+    terms = Terms(loss, loss + 1, loss + 2, None if bound is None else loss * bound)
+    wanted = {"loss": 2.0, "loss_1": 3.0, "loss_2": 4.0} | ({} if bound is None else {"mutual_information_bound": 1.0})
+    assert {name: float(number) for name, number in terms.numbers().items()} == wanted
+    assert not any(number.requires_grad for number in terms.numbers().values())

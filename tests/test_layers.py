@@ -1,6 +1,7 @@
 """Imports point one way: every module of the package imports from lower layers or from its own room only."""
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,16 @@ def room_of(path, root):
     return path.relative_to(root).with_suffix("").parts[0]
 
 
-def imported_names(path, root):
-    """Everything of the package that a file imports anywhere in it, as dotted names below the package."""
-    package = [*path.relative_to(root).parent.parts]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imported_names(path, root, types=True):
+    """Everything of the package that a file imports anywhere in it, as dotted names below the package.
+
+    Without ``types``, what only a checker of types imports is left out.
+    """
+    package, tree = [*path.relative_to(root).parent.parts], ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if not types and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
             yield from (".".join([*base, alias.name]) for alias in node.names)
@@ -59,6 +66,28 @@ def wrong_imports(root):
     return found
 
 
+def circle(root):
+    """Modules of which each imports the next and the last the first, in a function perhaps; empty if there are none."""
+    paths = {".".join(path.relative_to(root).with_suffix("").parts): path for path in root.rglob("*.py")}
+    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    imports = {
+        name: {found for each in imported_names(path, root, types=False) if (found := _module(each, paths)) != name}
+        for name, path in paths.items()
+    }
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def _module(name, paths):
+    """The module that a name is in, or is."""
+    while name not in paths:
+        name = name.rpartition(".")[0] or "__init__"
+    return name
+
+
 def test_imports_point_one_way():
     assert wrong_imports(Path(signnap.__file__).parent) == []
 
@@ -78,6 +107,22 @@ def tree(tmp_path, files):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
+
+
+def test_no_module_imports_itself_through_others():
+    assert circle(Path(signnap.__file__).parent) == []
+
+
+def test_circles_are_found(tmp_path):
+    files = {
+        "__init__.py": "__version__ = 1",
+        "data/__init__.py": "from .load import load",
+        "data/load.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import made",
+        "data/made.py": "from .load import load",
+    }
+    assert circle(tree(tmp_path, files)) == []
+    late = tree(tmp_path, files | {"data/load.py": "def load():\n    from . import made"})
+    assert set(circle(late)) == {"data.load", "data.made"}
 
 
 def test_right_imports_pass(tmp_path):

@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 import torch
 
-from signnap.rng import as_default, derive_seed, generator
+from signnap.rng import as_default, derive_seed, generator, generators
 
 
 def test_seeds_are_what_they_were_in_earlier_versions():
@@ -25,6 +25,12 @@ def test_generators_of_different_purposes_are_uncorrelated():
     a, b = (torch.randn(10_000, generator=generator(0, purpose)) for purpose in ("views", "negatives"))
     assert abs(torch.corrcoef(torch.stack([a, b]))[0, 1]) < 0.05
     assert torch.equal(a, torch.randn(10_000, generator=generator(0, "views")))
+
+
+def test_generators_by_purpose():
+    found = generators(3, ("views", "layers"), "cpu")
+    assert [*found] == ["views", "layers"]
+    assert all(torch.equal(s.get_state(), generator(3, name).get_state()) for name, s in found.items())
 
 
 def test_default_draws_come_from_the_given_generator_and_advance_it():

@@ -5,8 +5,9 @@ import scipy.sparse as sp
 import torch
 
 import signnap.rows
+from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures
-from signnap.rows import dense_rows, first_bad_row, mean_row, project, row_dots, take_rows
+from signnap.rows import dense_rows, expect_finite, mean_row, project, row_dots, take_rows
 
 
 def both(seed=0):
@@ -47,11 +48,18 @@ def test_a_large_offset_cancels():
 
 
 @pytest.mark.parametrize("value", [torch.nan, torch.inf])
-def test_first_bad_row(value):
-    dense, sparse = both()
-    assert first_bad_row(dense) is None and first_bad_row(sparse) is None
+def test_the_first_row_that_is_not_finite_is_named(value):
+    for fine in both():
+        expect_finite(fine)
+    dense, nodes = both()[0], torch.arange(9) + 10
     dense[6, 0] = dense[8, 2] = value
-    assert first_bad_row(dense) == first_bad_row(SparseFeatures.from_scipy(sp.csr_matrix(dense.numpy()))) == 6
+    for z in (dense, SparseFeatures.from_scipy(sp.csr_matrix(dense.numpy()))):
+        with pytest.raises(
+            SignnapError, match=r"^the embedding of node 6 holds NaN or infinity: expected finite numbers$"
+        ):
+            expect_finite(z)
+        with pytest.raises(SignnapError, match=r"^the embedding of node 16 in copy 2 holds NaN or infinity: expected"):
+            expect_finite(z, " in copy 2", nodes)
 
 
 @pytest.mark.parametrize("kind", [0, 1])

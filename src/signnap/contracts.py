@@ -53,9 +53,16 @@ class Terms:
             self.total.detach(),
             self.first.detach(),
             self.second.detach(),
-            bound.detach() if isinstance(bound, Tensor) else bound,
+            None if bound is None else bound.detach(),
             {name: value.detach() for name, value in self.carry.items()},
         )
+
+    def numbers(self) -> dict[str, Tensor]:
+        """What training logs of them, without the graph that computed it."""
+        found = {"loss": self.total, "loss_1": self.first, "loss_2": self.second}
+        if self.mutual_information_bound is not None:
+            found["mutual_information_bound"] = self.mutual_information_bound
+        return {name: number.detach() for name, number in found.items()}
 
 
 class Objective(nn.Module):

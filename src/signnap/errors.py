@@ -23,13 +23,3 @@ def unknown_name(kind: str, found: object, known: Iterable[str]) -> SignnapError
     near = difflib.get_close_matches(str(found), names, n=1, cutoff=0.5)
     hint = f", did you mean {near[0]!r}?" if near else "."
     return SignnapError(f"unknown {kind} {found!r}{hint} Known: {', '.join(names)}")
-
-
-def expect_float32() -> None:
-    """Refuse to begin where torch makes tensors of another kind by default: weights would not fit features."""
-    import torch  # not before it is needed
-
-    if (kind := torch.get_default_dtype()) != torch.float32:
-        raise SignnapError(
-            f"torch's default dtype is {kind}: expected torch.float32, which set_default_dtype brings back"
-        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import torch
@@ -22,6 +22,11 @@ def derive_seed(seed: int, purpose: str) -> int:
 def generator(seed: int, purpose: str, device: torch.device | str = "cpu") -> torch.Generator:
     """Return a fresh generator for one purpose ("views", "negatives", …)."""
     return torch.Generator(device=device).manual_seed(derive_seed(seed, purpose))
+
+
+def generators(seed: int, purposes: Iterable[str], device: torch.device | str) -> dict[str, torch.Generator]:
+    """A fresh generator for each purpose, by its name."""
+    return {purpose: generator(seed, purpose, device) for purpose in purposes}
 
 
 @contextmanager

@@ -11,9 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .errors import SignnapError
 from .graph import SparseFeatures
 from .graph.features import first_non_finite
 from .graph.foreign import Array, as_tensor
+from .graph.streamed import chunk_rows
 
 #: What a judge looks at: one row per node.
 Embeddings = Union[Tensor, SparseFeatures]
@@ -36,15 +38,15 @@ def take_rows(z: Embeddings, nodes: Tensor) -> Embeddings:
 
 def dense_rows(z: Embeddings, nodes: Tensor) -> Tensor:
     """The rows of these (few) nodes as a dense tensor."""
-    if isinstance(z, SparseFeatures):
-        return torch.from_numpy(z.to_scipy()[nodes.cpu().numpy()].toarray()).to(z.values.device)
-    return z.detach().index_select(0, nodes.to(z.device))
+    rows = take_rows(z, nodes)
+    return rows.dense() if isinstance(rows, SparseFeatures) else rows
 
 
-def first_bad_row(z: Embeddings) -> int | None:
-    """The first row that holds NaN or infinity, or None."""
-    bad = first_non_finite(z)
-    return None if bad is None else bad[0]
+def expect_finite(z: Embeddings, where: str = "", nodes: Tensor | None = None) -> None:
+    """Refuse NaN and infinity, naming the node of the first row that has one: row numbers, unless ``nodes`` says."""
+    if bad := first_non_finite(z):
+        node = bad[0] if nodes is None else int(nodes[bad[0]])
+        raise SignnapError(f"the embedding of node {node}{where} holds NaN or infinity: expected finite numbers")
 
 
 def row_dots(left: Embeddings, right: Embeddings, pairs: Tensor) -> Tensor:
@@ -57,7 +59,7 @@ def row_dots(left: Embeddings, right: Embeddings, pairs: Tensor) -> Tensor:
         chunks = [chunk.numpy() for chunk in pairs.cpu().split(_CHUNK_ROWS, dim=1)]
         dots = np.concatenate([np.asarray(a[i].multiply(b[j]).sum(axis=1)).ravel() for i, j in chunks])
         return torch.from_numpy(dots).to(left.values.device)
-    size = max(1, _CHUNK_ELEMENTS // max(1, left.shape[1]))
+    size = chunk_rows(left.shape[1], _CHUNK_ELEMENTS)
     doubles = ((dense_rows(left, i).double(), dense_rows(right, j).double()) for i, j in pairs.split(size, dim=1))
     return torch.cat([torch.einsum("nd,nd->n", a, b) for a, b in doubles])
 
@@ -66,7 +68,7 @@ def project(z: Embeddings, vector: Tensor) -> Tensor:
     """z[i] · vector for every row; the vector is float64."""
     if isinstance(z, SparseFeatures):
         return torch.from_numpy(z.to_scipy() @ vector.cpu().numpy()).to(z.values.device)
-    return torch.cat([chunk.double() @ vector for chunk in z.split(max(1, _CHUNK_ELEMENTS // max(1, z.shape[1])))])
+    return torch.cat([chunk.double() @ vector for chunk in z.split(chunk_rows(z.shape[1], _CHUNK_ELEMENTS))])
 
 
 def mean_row(z: Embeddings) -> Tensor:

@@ -48,6 +48,13 @@ def remove_leftovers(path: str | Path) -> None:
             leftover.unlink()
 
 
+def expect_folder(path: Path) -> None:
+    """Refuse a path that is a file, or leads through one, where a folder is wanted."""
+    for each in (path, *path.parents):
+        if os.path.isfile(each):
+            raise SignnapError(f"{each} is a file: expected a folder")
+
+
 @contextmanager
 def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold off other processes that want to be alone in this folder, where the system knows how.
@@ -76,6 +83,11 @@ def write_text(path: str | Path, text: str) -> None:
     """Write a whole text file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def cannot_read(path: Path, error: OSError) -> SignnapError:
+    """Say in one sentence why a file could not be read."""
+    return SignnapError(f"cannot read {path}: {error.strerror or error}")
 
 
 def cannot_write(path: Path, error: OSError) -> SignnapError:

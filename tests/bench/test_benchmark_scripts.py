@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
+from signnap.bench.floor import Work
 from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS
 
@@ -57,6 +59,18 @@ def test_a_cell_that_fails_costs_only_itself(run):
     failed, measured = sorted(rows, key=lambda row: row["graph"])
     assert failed["error"].startswith("SignnapError: unknown dataset 'pubmad'") and "milliseconds" not in failed
     assert measured["graph"] == "synthetic" and "error" not in measured
+
+
+def test_a_copy_is_read_and_written(script, monkeypatch):
+    limits = script("limits")
+    monkeypatch.setattr(limits, "best_seconds", lambda action, device: (action(), 0.5)[1])
+    assert limits.copy_rate(torch.device("cpu"), megabytes=1) == 2 * 2**20 / 0.5
+
+
+def test_each_part_is_bound_by_the_slower_of_two(script):
+    parts = {"computes": Work(600, 10), "moves": Work(20, 50)}
+    found = script("limits").floor_ms(parts, flops_per_second=100, bytes_per_second=10)
+    assert found == pytest.approx(1e3 * (6 + 5))
 
 
 def test_matrix(run):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from signnap import Graph, Settings
-from signnap.bench.floor import Work, floor_ms, step_operations
+from signnap.bench.floor import Work, step_operations
 from signnap.errors import SignnapError
 
 SIZES = {"dim": 2, "layers": 2, "negatives": 5, "share": 2}
@@ -81,8 +81,3 @@ def test_one_layer_has_no_later_ones(path):
 def test_an_encoder_of_ones_own_is_not_known(path):
     with pytest.raises(SignnapError, match="'custom'"):
         work(path, backbone="custom")
-
-
-def test_each_part_is_bound_by_the_slower_of_two():
-    parts = {"computes": Work(600, 10), "moves": Work(20, 50)}
-    assert floor_ms(parts, flops_per_second=100, bytes_per_second=10) == pytest.approx(1e3 * (6 + 5))

@@ -3,17 +3,24 @@
 import mmap
 
 import pytest
+import torch
 
 from signnap.bench import memory
 from signnap.errors import SignnapError
+from signnap.methods.device import peak_memory_mb, process_memory_mb
 
 
 def test_resident_memory_is_measured():
-    before = memory.resident_mb()
+    before = process_memory_mb("VmRSS")
     with mmap.mmap(-1, 64 * 2**20) as block:  # an allocator might hand out memory that it holds already
         block.write(b"x" * len(block))
-        assert memory.resident_mb() > before + 50
-    assert memory.peak_resident_mb() > before + 50
+        assert process_memory_mb("VmRSS") > before + 50
+    assert peak_memory_mb(torch.device("cpu")) > before + 50
+
+
+def test_the_naive_gather_is_arithmetic(monkeypatch):
+    monkeypatch.setattr(memory, "_measured", lambda share: {"loaded": 1.0, "peak": 2.0})
+    assert memory.measure_memory()["naive_gather_mb"] == 2 * 19_717 * 1025 * 128 * 4 / 2**20
 
 
 @pytest.mark.data

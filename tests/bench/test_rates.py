@@ -1,4 +1,4 @@
-"""Rates: what was done over how long it took."""
+"""A rate: what was done over how long it took."""
 
 import pytest
 import torch
@@ -8,10 +8,9 @@ from signnap.bench import rates
 CPU = torch.device("cpu")
 
 
-def test_rates_are_work_over_time(monkeypatch):
-    monkeypatch.setattr(rates, "_best", lambda action, device: (action(), 0.5)[1])
+def test_a_rate_is_work_over_time(monkeypatch):
+    monkeypatch.setattr(rates, "best_seconds", lambda action, device: (action(), 0.5)[1])
     assert rates.matmul_rate(CPU, size=64) == 2 * 64**3 / 0.5
-    assert rates.copy_rate(CPU, megabytes=1) == 2 * 2**20 / 0.5
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32", "bf16"])
@@ -32,4 +31,4 @@ def test_products_are_made_in_the_precision_asked_for(precision, monkeypatch):
 def test_the_best_counts_and_the_first_does_not(monkeypatch):
     clock = iter([0, 1, 10, 15, 20, 23, 30, 34])
     monkeypatch.setattr(rates.time, "perf_counter", lambda: next(clock))
-    assert rates._best(lambda: None, CPU, times=3) == 3
+    assert rates.best_seconds(lambda: None, CPU, times=3) == 3

@@ -6,8 +6,9 @@ from functools import partial
 import pytest
 import torch
 
-from signnap import rng
-from signnap.bench.speed import _side_by_side, training_step
+from signnap import SIGNNAP, rng
+from signnap.bench import speed
+from signnap.bench.speed import training_step
 from signnap.bench.twins import DenseGraceStep, PerAnchorStep, PlainGCN, scatter_propagation
 from signnap.encoders import build_encoder
 from signnap.graph import as_dense
@@ -99,14 +100,22 @@ def test_twins_take_steps(small_graph, twin):
     assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-def test_our_step_is_the_training_loops(small_graph):
-    step = training_step(small_graph, dim=4, negatives=8)
-    assert step().numbers["loss"] != step().numbers["loss"]
+def test_our_step_is_an_iteration_of_training(small_graph):
+    settings = {"dim": 4, "negatives": 8}
+    step = training_step(small_graph, **settings)
+    for iterations in (1, 2, 3):
+        fitted = SIGNNAP(**settings, iterations=iterations).fit(small_graph, device="cpu")
+        assert float(step().numbers["loss"]) == fitted.facts_["loss"]
 
 
-def test_side_by_side_alternates():
-    calls = []
-    ours, theirs = _side_by_side(lambda: calls.append("ours"), lambda: calls.append("twin"), rounds=2)
+def test_side_by_side_alternates_and_takes_medians(monkeypatch):
+    calls, times = [], {"ours": iter([*[7.0] * 3, *[1.0] * 17]), "twin": iter([5.0, 3.0])}
+
+    def seconds(action):
+        action()
+        return next(times[calls[-1]])
+
+    monkeypatch.setattr(speed, "_seconds", seconds)
+    found = speed._side_by_side(lambda: calls.append("ours"), lambda: calls.append("twin"), rounds=2)
     assert calls == ["ours", "twin", *["ours"] * 10, "twin", *["ours"] * 10, "twin"]
-    assert ours >= 0
-    assert theirs >= 0
+    assert found == (1.0, 4.0)

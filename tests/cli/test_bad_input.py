@@ -58,7 +58,7 @@ CASES = {
     "an unknown node": (
         add("edges.csv", "node 01,nobody"),
         TRAIN,
-        r"edges\.csv, line \d+ names node 'nobody', which is not in nodes\.csv",
+        r"edges\.csv, line \d+ names node 'nobody', which is not in column 'id' of nodes\.csv \(--id-column",
     ),
     "a node twice": (
         add("nodes.csv", "node 01,1,1,1,red"),
@@ -143,7 +143,7 @@ CASES = {
     "no CUDA": (
         None,
         (*TRAIN, "--device", "cuda"),
-        r"device is cuda, but torch finds no CUDA device here: use --device cpu",
+        r"device is cuda, but torch finds no CUDA device here: use cpu",
     ),
     "unknown device": (None, (*TRAIN, "--device", "gpu"), r"device is 'gpu': expected auto, cpu or cuda"),
 }

@@ -67,7 +67,7 @@ CASES = {
     "other features": (
         change("nodes.csv", "size", "height"),
         (*EMBED, "z.csv"),
-        r"the model was trained on column 'size', which edges does not have",
+        r"the model was trained on column 'size', which nodes\.csv does not have",
     ),
     # judging
     "no labels": (

@@ -11,7 +11,7 @@ def test_evaluate_a_run_and_its_files(trained, command):
     assert {"accuracy", "protocol", "encoder_seeds", "probe_seeds", "baselines"} <= set(run)
     assert set(run["accuracy"]) >= {"mean", "std"}
     assert run["protocol"] == "paper: 1 encoder seed × 1 probe seed"
-    assert set(run["baselines"]) == {"raw features", "untrained encoder"}
+    assert set(run["baselines"]) == {"raw features", "untrained encoder", "most frequent class"}
     assert all(set(b["accuracy"]) >= {"mean", "std"} for b in run["baselines"].values())
     for suffix in ("npy", "csv", "parquet"):
         assert command("embed", "run", *GRAPH, "--out", f"z.{suffix}").code == 0
@@ -61,9 +61,36 @@ def test_a_network_that_is_its_own_classifier_says_so(files, command):
 def test_evaluate_in_words(trained, command):
     result = command("evaluate", "run", *GRAPH, *QUICK)
     assert result.code == 0
-    for words in ("Accuracy in %", "run", "raw features", "untrained encoder", "±"):
+    for words in ("Accuracy in %", "run", "untrained encoder", "most frequent class", "balanced", "±"):
         assert words in result.out
+    assert "raw features (rows divided by their sum)" in result.out
     assert notes_only(result.err)
+    assert command("train", *GRAPH, "--out", "plain", *SMALL, "--set", "normalize_features=false").code == 0
+    assert "raw features (as given)" in command("evaluate", "plain", *GRAPH, *QUICK).out
+
+
+def test_a_row_has_both_accuracies(trained, command):
+    found = command("evaluate", "run", *GRAPH, *QUICK, "--json").json
+    cells = [line.split("│")[1:-1] for line in command("evaluate", "run", *GRAPH, *QUICK).out.splitlines()]
+    row = next([cell.strip() for cell in row] for row in cells if row and row[0].strip() == "run")
+    means = [found[name]["mean"] for name in ("accuracy", "balanced_accuracy")]
+    assert row == ["run", *(f"{mean:.2f} ± 0.00" for mean in means), found["protocol"]]
+
+
+def test_the_folder_of_several_seeds_names_its_runs(files, command):
+    assert command("train", *GRAPH, "--out", "runs", *SMALL, "--seeds", "0,1").code == 0
+    told = "error: runs is not a finished run folder: it has no config.toml, but {} are runs"
+    for judged in (("evaluate", "runs", *GRAPH, *QUICK), ("analyze", "runs", *GRAPH)):
+        result = command(*judged)
+        assert (result.code, result.out) == (1, "")
+        assert result.err.splitlines()[-1] == told.format(Path("runs", "seed-*"))
+
+
+def test_a_network_with_labels_is_judged_on_the_split_it_was_trained_on(command):
+    own = ("--method", "supervised", "--set", "split=inductive", "--dim", 4, "--iterations", 1)
+    assert command("train", "synthetic", "--out", "run", *own).code == 0
+    judged = command("evaluate", "run", "synthetic", "--split", "inductive", "--probe", "linear-quick", "--json").json
+    assert (judged["split"], judged["probe"]) == ("inductive:paper", "none")
 
 
 def test_who_does_not_read_edges_is_not_praised_for_stability(trained, command):

@@ -175,7 +175,7 @@ def two(small, monkeypatch):
     figure = Target(lambda: [raw, dgi], page([raw, dgi]), lambda results, seeds: f"drawn for {seeds}", seeds=2)
     targets = {"table": table, "figure": figure}
     monkeypatch.setattr(reproduce, "TARGETS", (reproduce.TARGETS[0], *targets))
-    monkeypatch.setattr("signnap.experiments.targets.TARGETS", targets)
+    monkeypatch.setattr("signnap.experiments.reproduction.EVERYTHING", targets)
     monkeypatch.setattr("signnap.report.canvas.save", lambda figure, stem: Path(f"{stem}.png").write_text(figure))
     return small
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from signnap.data import synthetic_graph
 from signnap.experiments import looks, quick, runner
-from signnap.experiments.targets import TARGETS, datasets
+from signnap.experiments.reproduction import EVERYTHING
+from signnap.experiments.targets import datasets
 
 
 def test_everything_is_filled_in(command, monkeypatch):
@@ -19,13 +20,13 @@ def test_everything_is_filled_in(command, monkeypatch):
     monkeypatch.setattr(quick, "quickened", lambda cell: replace(quickened(cell), graph="synthetic"))
     found = command("reproduce", "all", "--quick", "--device", "cpu", "--json")
     made = {each["target"]: each for each in found.json["targets"]}
-    assert list(made) == [name for name in TARGETS if name != "authors"]
+    assert list(made) == [name for name in EVERYTHING if name != "authors"]
     assert [name for name, each in made.items() if each["missing"]] == [], found.err
     for name, each in made.items():
         page = Path(each["page"]).read_text("utf-8")
         assert page.startswith("**A quick try: one iteration")
         assert "not run" not in page and "failed" not in page.replace("missing or failed", "")
-        assert os.path.exists(f"results-quick/{name}.png") == (TARGETS[name].figure is not None)
+        assert os.path.exists(f"results-quick/{name}.png") == (EVERYTHING[name].figure is not None)
     rows = [json.loads(line) for line in Path(found.json["rows"]).read_text().splitlines()]
     assert {each for row in rows for each in row["iterations"]} <= {0, 1}
     assert all(row["seeds"] == [0] for row in rows)

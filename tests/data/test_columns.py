@@ -121,7 +121,7 @@ def test_a_word_for_missing_stays_a_value_of_a_text_column(write):
 def test_a_note_names_the_columns_that_were_taken_for_text(write, caplog):
     caplog.set_level(logging.INFO, logger="signnap")
     edges = write("e.csv", "1,2\n")
-    graph_from_files(edges, write("n.csv", 'id,age,price,label\n1,3,"12,50",a\n2,4,"12,50",b\n'))
+    graph_from_files(edges, write("n.csv", "id,age,price,label\n1,3,$12,a\n2,4,$12,b\n"))
     assert "n.csv: 2 features from 2 columns (text, with one feature per value: price), 2 classes" in caplog.text
     graph_from_files(edges, write("n.csv", "id,a,b,c,d,e,f,g\n1,$1,$1,$1,$1,$1,$1,$1\n2,$1,$1,$1,$1,$1,$1,$1\n"))
     assert "7 features from 7 columns (text, with one feature per value: a, b, c, d, e and 2 more), no" in caplog.text
@@ -180,9 +180,21 @@ def test_label_and_feature_at_once(write, sentence):
 @pytest.mark.parametrize(
     ("edges", "nodes", "expected"),
     [
-        ("source,target\n1,2\n1,9\n", "id\n1\n2\n", "e.csv, line 3 names node '9', which is not in n.csv"),
-        ("source,target\n1,2\n8,9\n", "id\n1\n2\n", "e.csv, line 3 names node '8', which is not in n.csv"),
-        ("source,target\n1,9\n8,2\n", "id\n1\n2\n", "e.csv, line 2 names node '9', which is not in n.csv"),
+        (
+            "source,target\n1,2\n1,9\n",
+            "id\n1\n2\n",
+            "e.csv, line 3 names node '9', which is not in column 'id'",
+        ),
+        (
+            "source,target\n1,2\n8,9\n",
+            "id\n1\n2\n",
+            "e.csv, line 3 names node '8', which is not in column 'id'",
+        ),
+        (
+            "source,target\n1,9\n8,2\n",
+            "id\n1\n2\n",
+            "e.csv, line 2 names node '9', which is not in column 'id'",
+        ),
         ("1,2\n", "id\n1\n2\n\n1\n", "n.csv, line 5 gives node '1' a second time: expected each id once"),
         ("1,2\n", "id,f\n1,1\n,2\n", "n.csv, line 3, column 'id' is empty: expected a node id"),
         ("1,2\n", "id\n", "n.csv holds no nodes below its header"),

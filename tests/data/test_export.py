@@ -120,6 +120,15 @@ def test_other_peoples_files():
     assert read_embeddings("z.npy")[0].dtype == np.float32
 
 
+@pytest.mark.parametrize("index", ["", ","])
+def test_columns_that_a_data_frame_counted_have_a_header(index):
+    number = "7," if index else ""
+    Path("z.csv").write_text(f"{index}0,1,2\n{number}0.5,1,2\n{number}0.25,2,3\n")
+    assert read_embeddings("z.csv")[0].tolist() == [[0.5, 1, 2], [0.25, 2, 3]]
+    Path("z.csv").write_text("0\n1\n")  # one cell proves nothing
+    assert read_embeddings("z.csv")[0].tolist() == [[0], [1]]
+
+
 @pytest.mark.parametrize("name", ["user", "", "Unnamed: 0"])
 @pytest.mark.parametrize("ids", [["5", "6", "7"], ["a", "b", "c"]])
 def test_ids_under_another_name_are_found_by_the_graph_that_has_them(name, ids, caplog):

@@ -50,9 +50,8 @@ def test_npz_archives(small_graph):
     assert load_graph("graph.npz").fingerprint() == small_graph.fingerprint()
 
 
-@pytest.mark.parametrize("name", ["synthetic", "demo"])
-def test_the_embedded_graph(name):
-    graph = load_graph(name)
+def test_the_generated_graph():
+    graph = load_graph("synthetic")
     assert graph.name == "synthetic"
     assert graph.num_classes > 1
 
@@ -115,7 +114,10 @@ def test_options_of_tables_are_refused_elsewhere(small_graph, sentence):
     assert sentence(load_graph, "pubmed", nodes="nodes.csv") == (
         "nodes only goes with an edge list in .csv, .tsv, .txt, .parquet, not with pubmed"
     )
-    assert sentence(load_graph, small_graph, label_column="x").startswith("label_column only goes with an edge list")
+    assert sentence(load_graph, small_graph, label_column="x") == (
+        "label_column only goes with a NetworkX graph or an edge list in .csv, .tsv, .txt, .parquet, not with a Graph"
+    )
+    assert sentence(load_graph, small_graph, trained_on=["x"]).startswith("trained_on only goes with an edge list in")
     assert sentence(load_graph, nx.path_graph(2), id_column="x").endswith("not with a Graph")
 
 

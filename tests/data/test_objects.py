@@ -10,7 +10,8 @@ import torch
 from torch_geometric.data import Data, HeteroData
 
 from signnap.data.export import align, read_embeddings, write_embeddings
-from signnap.data.objects import from_networkx, from_pyg, from_scipy, to_pyg
+from signnap.data.objects import from_networkx, from_pyg, from_scipy
+from signnap.data.splits import make_split
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, as_dense
 
@@ -30,23 +31,17 @@ def small_data(**fields):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_pyg_round_trip(small_graph, sparse):
+def test_pyg_data_with_everything(small_graph, sparse):
     x = torch.eye(40, 12) * 0.3 if sparse else torch.rand(40, 12)
-    graph = Graph.from_edges(*small_graph.pattern.edge_index(), x, y=small_graph.y)
-    split = {"train": torch.tensor([0, 5]), "val": torch.tensor([7]), "test": torch.tensor([1, 39])}
-    graph = Graph(graph.pattern, graph.x, graph.y, given_split=split)
-    data = to_pyg(graph)
-    assert data.x.layout == (torch.sparse_csr if sparse else torch.strided)
-    assert data.num_nodes == 40
-    assert data.edge_index.shape == (2, 2 * graph.num_edges)
-    assert data.validate()
-    back = from_pyg(data)
-    assert isinstance(back.x, SparseFeatures) == sparse
-    assert back.fingerprint() == graph.fingerprint()
-    assert back.y.tolist() == graph.y.tolist()
-    assert {part: nodes.tolist() for part, nodes in back.given_split.items()} == {
-        "train": [0, 5], "val": [7], "test": [1, 39],
-    }  # fmt: skip
+    edge_index = small_graph.pattern.edge_index()
+    expected = Graph.from_edges(*edge_index, x, y=small_graph.y)
+    split = {"train": [0, 5], "val": [7], "test": [1, 39]}
+    masks = {f"{part}_mask": torch.isin(torch.arange(40), torch.tensor(nodes)) for part, nodes in split.items()}
+    graph = from_pyg(Data(x=x.to_sparse_csr() if sparse else x, edge_index=edge_index, y=small_graph.y, **masks))
+    assert isinstance(graph.x, SparseFeatures) == sparse
+    assert graph.fingerprint() == expected.fingerprint()
+    assert graph.y.tolist() == expected.y.tolist()
+    assert {part: nodes.tolist() for part, nodes in graph.given_split.items()} == split
 
 
 def test_pyg_edges_are_made_mutual_and_isolated_nodes_kept():
@@ -89,10 +84,17 @@ def test_pyg_labels_are_one_class_per_node_or_nothing(notes, y, expected):
 def test_pyg_masks_in_several_columns_are_ignored_with_a_note(notes):
     masks = torch.ones(4, 3, dtype=torch.bool)
     assert from_pyg(small_data(train_mask=masks, val_mask=masks, test_mask=masks)).given_split is None
-    assert "ignored the masks" in notes.text
-    assert from_pyg(small_data(train_mask=masks[:, 0])).given_split is None
+    assert "ignored train_mask, val_mask, test_mask of the PyG data: expected one true or false" in notes.text
     numbers = torch.arange(4)
     assert from_pyg(small_data(train_mask=numbers, val_mask=numbers, test_mask=numbers)).given_split is None
+
+
+def test_a_pyg_mask_that_is_missing_is_named_by_whoever_needs_it():
+    mask = torch.tensor([True, False, False, False])
+    graph = from_pyg(small_data(y=torch.tensor([0, 1, 0, 1]), train_mask=mask, test_mask=mask.flip(0)))
+    assert {part: nodes.tolist() for part, nodes in graph.given_split.items()} == {"train": [0], "test": [3]}
+    with pytest.raises(SignnapError, match=r"it has no val nodes marked$"):
+        make_split(graph, "public")
 
 
 @pytest.mark.parametrize(
@@ -240,6 +242,7 @@ def test_weights_of_edges_are_ignored_with_a_note(notes):
     from_networkx(given)
     assert "the NetworkX graph: weights of edges are not used; ignored weight, since, 7" in notes.text
     from_scipy(sp.csr_matrix([[0, 0.5], [1, 0]]))
+    assert [record.levelname for record in notes.records if "weights" in record.getMessage()] == ["WARNING"] * 3
     assert "the adjacency: weights of edges are not used; ignored values other than 0 and 1" in notes.text
 
 

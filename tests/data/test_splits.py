@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from signnap.data.catalog import DATASETS
 from signnap.data.public import load_public
+from signnap.data.split_names import parse_split
 from signnap.data.splits import make_split
 from signnap.data.synthetic import synthetic_graph
 from signnap.errors import SignnapError
@@ -173,6 +174,22 @@ def test_inductive_hides_all_other_nodes(spec, same_as):
     dense, full = seen.pattern.to_scipy().toarray(), graph.pattern.to_scipy().toarray()
     assert dense.tolist() == full[np.ix_(rows, rows)].tolist()
     assert seen.y.tolist() == graph.y[split.train].tolist()
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ("paper", ("paper", False)),
+        ("inductive", ("paper", True)),
+        ("inductive:paper", ("paper", True)),
+        ("inductive:per-class:3:4", ("per-class:3:4", True)),
+        ("per-class:3:4", ("per-class:3:4", False)),
+        ("inductive:", ("", True)),
+        ("inductivepaper", ("inductivepaper", False)),
+    ],
+)
+def test_how_a_split_is_written(spec, found):
+    assert parse_split(spec) == found
 
 
 def test_whatever_load_graph_takes_can_be_split():

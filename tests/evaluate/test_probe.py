@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import scipy.sparse as sp
 import torch
+from sklearn.metrics import balanced_accuracy_score
 from torch.nn import functional as F
 
 from signnap.errors import SignnapError
@@ -23,7 +24,8 @@ def slow_probe(z, y, train, val, test, *, settings, seed, resample=None):
     layer = torch.nn.Linear(z.shape[1], classes)
     torch.nn.init.xavier_uniform_(layer.weight, generator=source)
     torch.nn.init.zeros_(layer.bias)
-    optimizer = torch.optim.Adam(layer.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+    decay = 5e-4 if settings.weight_decay is None else settings.weight_decay
+    optimizer = torch.optim.Adam(layer.parameters(), lr=settings.lr, weight_decay=decay)
     best, waited = None, 0
     for epoch in range(1, settings.epochs + 1):
         logits = layer((z if resample is None else resample())[train])
@@ -45,15 +47,18 @@ def slow_probe(z, y, train, val, test, *, settings, seed, resample=None):
                 break
     layer.load_state_dict(best[3])
     with torch.no_grad():
-        accuracy = [float((layer(z[part]).argmax(1) == y[part]).double().mean()) for part in (test, val)]
-    return *accuracy, *best[1:3]
+        found, accuracy = [layer(z[part]).argmax(1) for part in (test, val)], []
+    for classes, part in zip(found, (test, val), strict=True):
+        accuracy.append(float((classes == y[part]).double().mean()))
+    return accuracy[0], balanced_accuracy_score(y[test], found[0]), accuracy[1], *best[1:3]
 
 
 def assert_same(results, slow):
-    for result, (test_accuracy, val_accuracy, loss, epoch) in zip(results, slow, strict=True):
+    for result, (test_accuracy, balanced, val_accuracy, loss, epoch) in zip(results, slow, strict=True):
         assert result.best_epoch == epoch
         assert result.val_loss == pytest.approx(loss, rel=1e-4)
         assert result.test_accuracy == pytest.approx(test_accuracy)
+        assert result.balanced_accuracy == pytest.approx(balanced)
         assert result.val_accuracy == pytest.approx(val_accuracy)
 
 

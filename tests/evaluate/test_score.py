@@ -1,6 +1,7 @@
 """Scores: what the spread is over, and one sentence for whatever cannot be judged."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -8,7 +9,18 @@ import scipy.sparse as sp
 import torch
 
 from signnap.errors import SignnapError
-from signnap.evaluate import PROBES, ProbeSettings, linear_probe, probe_settings, score, score_classes, summarize
+from signnap.evaluate import (
+    PROBES,
+    ProbeSettings,
+    linear_probe,
+    plus_minus,
+    probe_settings,
+    score,
+    score_classes,
+    score_most_frequent,
+    summarize,
+)
+from signnap.evaluate.parts import balanced_accuracy
 from signnap.graph import SparseFeatures
 
 
@@ -32,9 +44,9 @@ def test_honest_protocol_spreads_over_encoders(clouds):
     assert judged.protocol == "honest: 3 encoder seeds × 2 probe seeds"
     assert judged.accuracy.values == pytest.approx(means)
     assert judged.accuracy.std == pytest.approx(np.std(means, ddof=1)) and judged.accuracy.std > 0
-    as_dict = judged.as_dict()
-    assert json.loads(json.dumps(as_dict)) == as_dict
-    assert set(as_dict["accuracy"]) == {"mean", "std", "values"}
+    found = asdict(judged)
+    assert json.loads(json.dumps(found)) == found
+    assert set(found["accuracy"]) == {"mean", "std", "values"}
 
 
 def test_one_encoder_that_counts_as_two_is_told(clouds, caplog):
@@ -46,14 +58,22 @@ def test_one_encoder_that_counts_as_two_is_told(clouds, caplog):
 
 
 def test_how_a_probe_of_that_name_learns():
-    assert probe_settings("linear") == probe_settings("linear", 5e-4) == ProbeSettings()
+    assert probe_settings("linear") == ProbeSettings()
     assert probe_settings("linear-plain", 3.0) == ProbeSettings(logit_dropout=0.0, weight_decay=3.0)
     assert probe_settings("linear", 0.0).weight_decay == 0.0
-    assert probe_settings("linear-dgi", 3.0).weight_decay == 0.0  # it has none to change
+    assert probe_settings("linear-dgi", 3.0).weight_decay == 0.0  # it has its own, and so have these
+    assert probe_settings("linear-2000", 3.0) == ProbeSettings(0.01, 1e-4, 2000, 2000, 0.0, "accuracy")
+    for steps in (100, 300):
+        assert probe_settings(f"linear-{steps}", 3.0) == ProbeSettings(0.01, 0.0, steps, steps, 0.0, "last")
     assert probe_settings("logistic") is probe_settings("logistic", 3.0) is None
     assert probe_settings("linear-quick").epochs < probe_settings("linear").epochs
     with pytest.raises(SignnapError, match="unknown probe 'linaer', did you mean 'linear'"):
         probe_settings("linaer")
+
+
+def test_a_weight_decay_that_nobody_gave_is_the_authors_own(clouds):
+    given = [linear_probe(*clouds(), settings=ProbeSettings(epochs=60, weight_decay=d)) for d in (None, 5e-4, 0.0)]
+    assert given[0] == given[1] != given[2]
 
 
 def test_score_says_what_it_wants(clouds):
@@ -116,7 +136,8 @@ def test_summary():
     assert summarize([80.0]).std == 0.0
     summary = summarize([1, 2, 4])
     assert (summary.mean, summary.std) == (pytest.approx(7 / 3), pytest.approx(np.std([1, 2, 4], ddof=1)))
-    assert str(summary) == "2.33 ± 1.53"
+    assert str(summary) == plus_minus(summary.mean, summary.std) == "2.33 ± 1.53"
+    assert plus_minus(summary.mean, summary.std, 1) == "2.3 ± 1.5"
     with pytest.raises(SignnapError, match="nothing to summarise"):
         summarize([])
 
@@ -138,6 +159,10 @@ BROKEN = {
     "ids for labels": (
         lambda d: {"y": 1000 * d["y"]},
         "there are 2,001 classes for 45 training nodes: are these labels",
+    ),
+    "one class": (
+        lambda d: {"train": d["train"][d["y"][d["train"]] == 1]},
+        "^the training part holds class 1 only: expected at least two classes$",
     ),
     "missing label": (
         lambda d: {"y": d["y"].index_fill(0, d["val"][2:3], -1)},
@@ -199,6 +224,71 @@ def test_a_network_s_classes_are_judged_on_the_test_nodes():
     found = score_classes([scores], y, torch.tensor([0, 1]), torch.tensor([2, 3]))
     assert (found.accuracy.mean, found.val_accuracy.mean) == (0.0, 100.0)
     assert (found.runs, found.val_runs) == ([[0.0]], [[100.0]])
+    some = score_classes([scores], y, torch.tensor([0]), torch.tensor([0, 2, 3]))
+    assert (some.accuracy.mean, some.balanced_accuracy.mean) == (pytest.approx(100 / 3), 25)
+
+
+def slow_balanced(right, y):
+    shares = [[bool(hit) for hit, label in zip(right, y, strict=True) if label == each] for each in set(y.tolist())]
+    return sum(sum(hits) / len(hits) for hits in shares) / len(shares)
+
+
+def test_balanced_accuracy_counts_every_class_alike():
+    source = torch.Generator().manual_seed(0)
+    y = torch.tensor([0] * 40 + [2] * 5 + [3])  # nobody is of class 1
+    right = torch.rand(3, len(y), generator=source) < 0.6
+    expected = [slow_balanced(row, y) for row in right]
+    assert balanced_accuracy(right, y).tolist() == pytest.approx(expected)
+    assert balanced_accuracy(right[1], y).tolist() == pytest.approx(expected[1])
+    assert balanced_accuracy(torch.ones_like(y, dtype=torch.bool), y).item() == 1
+
+
+def rare_class(n=400, share=0.05):
+    """Labels of which one is rare, and a split that has as few of it."""
+    y = (torch.arange(n) % round(1 / share) == 0).long()
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(0))
+    return y, order[:150], order[150:250], order[250:]
+
+
+@pytest.mark.parametrize("probe", ["linear", "logistic"])
+def test_embeddings_that_say_nothing_are_no_better_than_the_most_frequent_class(probe):
+    y, train, val, test = rare_class()
+    blank, knowing = torch.ones(len(y), 2), torch.eye(2)[y]
+    nothing = score([blank], y, train, val, test, probe=probe, seeds=range(2))
+    frequent = score_most_frequent(y, train, val, test)
+    assert nothing.accuracy.mean == frequent.accuracy.mean == pytest.approx(100 * float((y[test] == 0).double().mean()))
+    assert nothing.accuracy.mean > 90
+    assert nothing.balanced_accuracy.mean == frequent.balanced_accuracy.mean == 50
+    assert nothing.val_accuracy.mean == frequent.val_accuracy.mean == 100 * float((y[val] == 0).double().mean())
+    assert score([knowing], y, train, val, test, probe=probe, seeds=[0]).balanced_accuracy.mean == 100
+
+
+def test_balanced_accuracy_spreads_as_accuracy_does(clouds):
+    z, y, train, val, test = clouds()
+    others = [z, z[:, :2]]
+    settings = probe_settings("linear-quick")
+    expected = [
+        [100 * r.balanced_accuracy for r in linear_probe(e, y, train, val, test, settings=settings, seeds=range(2))]
+        for e in others
+    ]
+    judge = lambda embeddings: score(embeddings, y, train, val, test, probe="linear-quick", seeds=range(2))
+    assert judge([z]).balanced_accuracy.values == expected[0]
+    assert judge(others).balanced_accuracy.values == pytest.approx(np.mean(expected, axis=1))
+
+
+def test_the_most_frequent_class_is_that_of_training():
+    y = torch.tensor([0, 1, 1, 2, 2, 2, 2, 0, 1, 2])
+    found = score_most_frequent(y, [0, 1, 2, 3], [4, 8], [5, 6, 7, 9])  # class 1, which no test node has
+    assert (found.accuracy.mean, found.accuracy.std, found.val_accuracy.mean) == (0, 0, 50)
+    assert (found.probe, found.protocol) == ("none", "no seed: no node is looked at")
+
+
+def test_of_classes_equally_frequent_in_training_one_is_guessed():
+    y = torch.tensor([0, 1, 2, 2, 0, 1, 1, 1, 2, 2])
+    found = score_most_frequent(y, [0, 1, 2], [4], [5, 6, 7, 8, 9])
+    assert found.accuracy.mean == found.balanced_accuracy.mean == pytest.approx(100 / 3)  # whatever the test nodes are
+    two = score_most_frequent(y, [0, 4, 2, 3, 1], [4], [5, 6, 7, 8, 9])  # 1 is rarer in training
+    assert two.accuracy.mean == pytest.approx(20) and two.val_accuracy.mean == pytest.approx(50)
 
 
 def test_another_default_dtype_is_refused(clouds):

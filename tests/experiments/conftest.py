@@ -8,7 +8,7 @@ from tiny_cells import GRAPH
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, logistic
 from signnap.experiments import runner
-from signnap.experiments.cells import Results
+from signnap.experiments.results import Results
 from signnap.methods.method import Method
 
 
@@ -31,9 +31,9 @@ def loaded(monkeypatch):
 def short_probes(monkeypatch):
     """A fiftieth of the epochs and a few strengths judge as well what is judged here."""
     monkeypatch.setattr(logistic, "GRID", (0.1, 10.0))
-    for name, (kind, settings) in PROBES.items():
+    for name, settings in PROBES.items():
         if settings is not None:
-            monkeypatch.setitem(PROBES, name, (kind, replace(settings, epochs=20)))
+            monkeypatch.setitem(PROBES, name, replace(settings, epochs=20))
 
 
 @pytest.fixture

@@ -2,6 +2,11 @@
 
 import re
 
+from signnap.methods.registry import method_class
+
+TWO = [[70.0, 72.0], [73.0, 73.0]]  # two encoders of two probes …
+SHOWN = "72.00 ± 1.41"  # … and how a page shows them
+
 
 def row(test, **more):
     """What the runner would write about encoder seeds 0, 1, … with this test accuracy in %, probe by probe."""
@@ -12,6 +17,10 @@ def row(test, **more):
 
 def failed(seeds=2):
     return {"seeds": [*range(seeds)], "error": "MemoryError: "}
+
+
+def settings_of(cell):
+    return method_class(cell.method)(**cell.settings).settings_for(cell.graph)
 
 
 def tables_of(page):

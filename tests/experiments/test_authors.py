@@ -8,7 +8,7 @@ from made_rows import failed, row
 
 from signnap.data import DATASETS, make_split, synthetic_graph
 from signnap.evaluate import PROBES, summarize
-from signnap.experiments.cells import Results
+from signnap.experiments.results import Results
 from signnap.experiments.targets import TARGETS, authors
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve

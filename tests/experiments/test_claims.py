@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_rows import failed, looked, row
 
-from signnap.experiments.cells import Results
 from signnap.experiments.claims import CLAIMS, judge
 from signnap.experiments.claims.verdict import worded
 from signnap.experiments.paper import GRAPHS, ROWS, cell, read_alike, reported
+from signnap.experiments.results import Results
 from signnap.experiments.targets import (
     depths,
     dimensions,

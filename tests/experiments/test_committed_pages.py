@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from signnap.experiments.cells import Results
 from signnap.experiments.paper import explanations
-from signnap.experiments.targets import TARGETS
+from signnap.experiments.reproduction import EVERYTHING
+from signnap.experiments.results import Results
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
 #: The page of all of it is a part of the documentation.
-PLACES = {name: RESULTS / f"{name}.md" for name in TARGETS} | {"reproduction": ROOT / "docs" / "reproduction.md"}
+PLACES = {name: RESULTS / f"{name}.md" for name in EVERYTHING} | {"reproduction": ROOT / "docs" / "reproduction.md"}
 PAGES = [
     pytest.param(name, marks=[pytest.mark.data] if name == "table-datasets" else [])
     for name, place in PLACES.items()
@@ -29,13 +29,13 @@ def rows():
 def test_a_page_is_what_its_rows_make(name, rows, request, monkeypatch):
     if name == "table-datasets":  # it is made of the graphs themselves
         monkeypatch.setenv("SIGNNAP_DATA", str(request.getfixturevalue("raw_data")))
-    made = TARGETS[name].text(name, rows, TARGETS[name].seeds)
+    made = EVERYTHING[name].text(name, rows, EVERYTHING[name].seeds)
     assert PLACES[name].read_text("utf-8") == made, "make it again: make pages"
 
 
 @pytest.mark.skipif(not (RESULTS / "rows.jsonl").exists(), reason="there are no rows here")
 def test_every_row_that_is_kept_belongs_to_a_target(rows):
-    wanted = {cell.key for target in TARGETS.values() for cell in target.recipe()}
+    wanted = {cell.key for target in EVERYTHING.values() for cell in target.recipe()}
     assert [key for key in rows._rows if key not in wanted] == []
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from signnap.experiments.cells import Cell, Results
+from signnap.experiments.cells import Cell
+from signnap.experiments.results import Results
 from signnap.experiments.runner import resolved
 from signnap.experiments.targets import grid
 from signnap.methods.registry import method_class

@@ -89,16 +89,26 @@ def test_it_overwrites_no_file_but_its_own(tmp_path, hasty):
     assert [path.name for path in tmp_path.rglob("*")] == ["embeddings.csv"]
 
 
-def test_it_can_be_stopped_and_told_again(tmp_path, hasty, monkeypatch):
-    def stop(total):
+def test_it_can_be_stopped_and_told_again(tmp_path, hasty):
+    def stop(iteration, words=""):
         raise Interrupted("continue with --resume")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(demo, "progress", stop)
-        with pytest.raises(Interrupted, match="the demo was stopped while it trained: run it again"):
-            demo.run_demo(tmp_path)
+    with pytest.raises(Interrupted, match="the demo was stopped while it trained: run it again"):
+        demo.run_demo(tmp_path, report=stop)
     demo.run_demo(tmp_path)
     RunFolder(tmp_path / "run").expect()
+
+
+def test_it_tells_how_far_it_is_to_whoever_asks(tmp_path, hasty, capsys):
+    told = []
+    demo.run_demo(tmp_path, report=lambda iteration, words="": told.append(iteration))
+    assert told[-1] == demo.ITERATIONS and capsys.readouterr().err == ""
+
+
+def test_a_file_is_no_place_for_it(tmp_path, hasty):
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(SignnapError, match="taken is a file: expected a folder"):
+        demo.run_demo(tmp_path / "taken")
 
 
 def test_only_test_nodes_are_asked_about_the_perturbed_graph(small_graph, monkeypatch):

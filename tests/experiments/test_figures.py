@@ -9,6 +9,7 @@ import pytest
 from signnap.errors import SignnapError
 from signnap.evaluate import summarize
 from signnap.experiments import pictures
+from signnap.experiments.paper import COMPARED
 from signnap.experiments.targets import (
     TARGETS,
     depths,
@@ -114,7 +115,7 @@ def test_oversmoothing(results):
     fail(results, cells[19])
     figure = oversmoothing.figure(results, 2)
     grid = [figure.axes[at : at + 5] for at in range(0, 20, 5)]
-    assert [line[0].get_ylabel() for line in grid] == list(depths.METHODS)
+    assert [line[0].get_ylabel() for line in grid] == list(COMPARED)
     assert [axes.get_title() for axes in grid[0]] == ["2 layers", "4 layers", "6 layers", "8 layers", "10 layers"]
     assert grid[1][2].collections[0].get_offsets().tolist() == [[0, 2], [1, 0], [4, 1]]
     mean, deviation = accuracy(results, oversmoothing.cell_of("DropEdge(GCN)", 6))
@@ -147,7 +148,7 @@ def test_stability(results):
 
 
 def test_overfitting(results):
-    cells = {(name, depth): overfitting.cell_of(name, depth) for name in depths.METHODS for depth in depths.DEPTHS}
+    cells = {(name, depth): overfitting.cell_of(name, depth) for name in COMPARED for depth in depths.DEPTHS}
     fail(results, cells.pop(("GCN", 6)))
     cells.pop(("DGI", 2))
     fill(results, cells.values())
@@ -206,7 +207,7 @@ def test_dimensions(results):
     gcn = next(group for group in pubmed.containers if hasattr(group, "patches"))
     assert len(gcn) == 4  # one has failed
     groups = [group for group in coauthors.containers if hasattr(group, "patches")]
-    for name, group in zip(dimensions.METHODS, groups, strict=True):
+    for name, group in zip(COMPARED, groups, strict=True):
         found = [accuracy(results, dimensions.cell_of(name, "coauthor_cs", dim)) for dim in dimensions.DIMENSIONS]
         assert [patch.get_height() for patch in group] == [mean for mean, _ in found]
         assert group.get_label() == name
@@ -236,3 +237,9 @@ def test_a_panel_is_absent_for_all_of_its_reasons():
 def test_one_encoder_has_no_deviation():
     assert isnan(pictures.deviation(summarize([80.0])))
     assert pictures.deviation(summarize([80.0, 82.0])) == pytest.approx(2**0.5)
+
+
+def test_every_method_has_a_style_of_its_own():
+    assert list(pictures.STYLES) == list(COMPARED)
+    for looks in zip(*pictures.STYLES.values(), strict=True):
+        assert len({*looks}) == len(COMPARED)

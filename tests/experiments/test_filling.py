@@ -9,8 +9,8 @@ import pytest
 from tiny_cells import SEEDS, expected, fill, numbers, tiny
 
 from signnap.errors import SignnapError
-from signnap.experiments import runner
-from signnap.experiments.cells import Results
+from signnap.experiments import elsewhere, runner
+from signnap.experiments.results import Results
 from signnap.methods.method import Method
 from signnap.methods.registry import method_class
 
@@ -161,7 +161,7 @@ def at_work(monkeypatch):
         return judge(*arguments)
 
     monkeypatch.setattr(runner, "judged_elsewhere", wait)
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, *_, **__: ThreadPoolExecutor(jobs))
+    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda jobs, *_, **__: ThreadPoolExecutor(jobs))
     yield begun, go_on
     go_on.set()
 
@@ -196,7 +196,7 @@ def test_ctrl_c_does_not_wait_for_judges_that_have_not_begun(results, at_work):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_whatever_stops_it_what_is_judged_by_then_is_kept(error, results, at_work, monkeypatch):
     cells, judges = [tiny("raw", name) for name in "ab"], ThreadPoolExecutor(1)
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda *_, **__: judges)
+    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda *_, **__: judges)
 
     def report(done, words):
         at_work[1].set()

@@ -1,4 +1,4 @@
-"""Judging: the subject's own embeddings by the split's rules, always beside the two trivial baselines."""
+"""Judging: the subject's own embeddings by the split's rules, always beside three trivial baselines."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from signnap import SIGNNAP, DropEdge, Graph, make_split, rng
+from signnap import SIGNNAP, DropEdge, Graph, make_split, method_class, rng
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, score
 from signnap.experiments.judge import embedded, judge
@@ -17,12 +17,14 @@ from signnap.graph import row_normalized
 @pytest.fixture(autouse=True)
 def _short_probes(monkeypatch):
     """A fiftieth of the epochs judges as well what is judged here."""
-    for name, (kind, settings) in PROBES.items():
+    for name, settings in PROBES.items():
         if settings is not None:
-            monkeypatch.setitem(PROBES, name, (kind, replace(settings, epochs=20)))
+            monkeypatch.setitem(PROBES, name, replace(settings, epochs=20))
 
 
-KEYS = {"accuracy", "val_accuracy", "protocol", "probe", "encoder_seeds", "probe_seeds", "runs"}
+KEYS = {
+    "accuracy", "balanced_accuracy", "val_accuracy", "protocol", "probe", "encoder_seeds", "probe_seeds", "runs",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -64,18 +66,20 @@ def scored(monkeypatch):
 
 def test_one_model_by_the_paper_s_protocol(labelled, models):
     result = judge(models[:1], labelled, split="per-class:8:8", seeds=2)
-    assert {"graph", "split", "baselines"} | KEYS == set(result)
+    assert {"graph", "split", "features", "baselines"} | KEYS == set(result)
     assert (result["graph"], result["split"], result["probe"]) == ("labelled", "per-class:8:8", "linear")
     assert result["protocol"] == "paper: 1 encoder seed × 2 probe seeds"
     assert (result["encoder_seeds"], result["probe_seeds"]) == (1, 2)
     assert json.loads(json.dumps(result)) == result
-    assert set(result["baselines"]) == {"raw features", "untrained encoder"}
+    assert set(result["baselines"]) == {"raw features", "untrained encoder", "most frequent class"}
     assert all(set(baseline) == KEYS for baseline in result["baselines"].values())
 
     z = torch.from_numpy(models[0].transform(labelled))
     expected = by_hand([z], labelled, "per-class:8:8", seeds=range(2), weight_decay=0.0005)
     assert result["runs"] == expected.runs
     assert result["accuracy"] == {"mean": expected.accuracy.mean, "std": expected.accuracy.std}
+    balanced = expected.balanced_accuracy
+    assert result["balanced_accuracy"] == {"mean": balanced.mean, "std": balanced.std}
 
 
 def test_baselines_are_what_they_say(labelled, models, scored):
@@ -85,6 +89,32 @@ def test_baselines_are_what_they_say(labelled, models, scored):
     for model, z in zip(models, untrained, strict=True):  # each with its own seed
         assert np.array_equal(z, model.untrained(labelled).transform(labelled))
     assert not torch.equal(*untrained)
+
+
+def test_a_rare_class_is_no_reason_for_praise(labelled):
+    """Embeddings that say nothing are as accurate as one answer for all, which stands beside them."""
+    y = (torch.arange(90) % 15 == 0).long()
+    result = judge([torch.ones(90, 4)], replace(labelled, y=y), split="random:0.4:0.2", seeds=1)
+    frequent = result["baselines"]["most frequent class"]
+    assert result["accuracy"] == frequent["accuracy"] and frequent["accuracy"]["mean"] > 90
+    assert result["balanced_accuracy"] == frequent["balanced_accuracy"] == {"mean": 50, "std": 0}
+
+
+@pytest.mark.parametrize("probe", ["linear", "logistic"])
+def test_one_class_is_not_judged(probe, labelled, models):
+    alike = replace(labelled, y=torch.zeros(90, dtype=torch.long))
+    with pytest.raises(SignnapError, match="the training part holds class 0 only: expected at least two classes"):
+        judge(models[:1], alike, split="per-class:8:8", probe=probe)
+
+
+@pytest.mark.parametrize(("trained", "split"), [("inductive", "inductive"), ("inductive", "inductive:paper")])
+def test_a_network_with_labels_is_judged_on_its_split_however_that_is_written(trained, split, labelled):
+    ring = np.arange(300)
+    graph = Graph.from_edges(ring, np.roll(ring, 1), np.eye(3)[ring % 3], y=torch.from_numpy(ring % 3), name="ring")
+    model = method_class("supervised")(dim=4, iterations=1, split=trained).fit(graph)
+    assert judge([model], graph, split=split, seeds=1)["probe"] == "none"
+    with pytest.raises(SignnapError, match="was trained on labels of the split inductive: expected that one"):
+        judge([model], graph, split="per-class:8:8", seeds=1)
 
 
 def test_several_models_by_the_honest_protocol(labelled, models):
@@ -198,9 +228,10 @@ def test_one_run_is_not_two(labelled, models):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_raw_features_are_those_that_the_subject_saw(normalize, labelled, scored):
     model = SIGNNAP(dim=8, negatives=16, iterations=3, normalize_features=normalize).fit(labelled)
-    judge([model], labelled, **RULES)
+    told = judge([model], labelled, **RULES)["features"]
     wanted = row_normalized(labelled.x) if normalize else labelled.x
     assert torch.equal(scored[1]["embeddings"][0], wanted)
+    assert told == ("rows divided by their sum" if normalize else "as given")
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from signnap.data import make_split
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, linear_probe
 from signnap.experiments import looks
-from signnap.experiments.cells import Results
 from signnap.experiments.looks import LOOKS, find_look
+from signnap.experiments.results import Results
 from signnap.methods.registry import method_class
 from signnap.train.checkpoint import RunFolder
 
@@ -143,7 +143,7 @@ def test_silhouette_by_hand(z):
 
 
 def test_probe_curves_are_those_of_the_probe(z):
-    settings = replace(PROBES["linear-plain"][1], epochs=31, lr=0.02)
+    settings = replace(PROBES["linear-plain"], epochs=31, lr=0.02)
     curves = measured("probe-curves", z, rules=settings)
     assert curves["iteration"] == [1, 11, 21, 31]
     assert curves["val"][-1] > curves["val"][0] and curves["train"] != curves["val"]

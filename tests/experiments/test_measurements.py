@@ -2,9 +2,9 @@
 
 from made_rows import failed, row
 
-from signnap.experiments.cells import Results
 from signnap.experiments.measurements import measurements
 from signnap.experiments.paper import cell
+from signnap.experiments.results import Results
 
 MADE = {"signnap": "0.1.0", "revision": "abc", "peak_memory_mb": 3.0}
 

@@ -4,8 +4,8 @@ import pytest
 from made_rows import failed, row, table_of
 
 from signnap.evaluate import summarize
-from signnap.experiments.cells import Results
 from signnap.experiments.paper import GRAPHS, ROWS, cell, read_alike, reported
+from signnap.experiments.results import Results
 from signnap.experiments.targets import overall
 from signnap.methods.settings import METHODS, resolve
 

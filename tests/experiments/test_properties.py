@@ -1,6 +1,7 @@
 """The three properties of a model: measured on dropped copies, with seeds, and on graphs at the edge."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -36,10 +37,10 @@ def test_they_are_the_judges_own(model, graph):
     view, source = model.view(graph), rng.generator(7, "analysis views")
     draw = lambda: model.embed_view(DropEdge(0.4)(view, source))
     found = properties(model, graph, drop_edge=0.4, copies=4, seed=7)
-    assert found["stability"] == stability(draw, copies=4).as_dict()
+    assert found["stability"] == asdict(stability(draw, copies=4))
     z = torch.from_numpy(model.transform(graph))
-    assert found["smoothness"] == smoothness(z, graph.pattern, rng.generator(7, "pairs")).as_dict()
-    expected = identifiability(draw(), draw(), rng.generator(7, "sample")).as_dict()
+    assert found["smoothness"] == asdict(smoothness(z, graph.pattern, rng.generator(7, "pairs")))
+    expected = asdict(identifiability(draw(), draw(), rng.generator(7, "sample")))
     assert found["identifiability"] == expected
 
 

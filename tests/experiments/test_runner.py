@@ -19,9 +19,10 @@ from signnap import SIGNNAP
 from signnap.data import make_split
 from signnap.errors import SignnapError
 from signnap.evaluate import logistic, score_classes
-from signnap.experiments import runner
-from signnap.experiments.cells import Results
+from signnap.experiments import elsewhere, runner
+from signnap.experiments.elsewhere import judging
 from signnap.experiments.judge import judged
+from signnap.experiments.results import Results
 from signnap.methods import fitting
 from signnap.methods.registry import method_class
 from signnap.train.health import Health
@@ -168,7 +169,7 @@ def test_what_killed_judges_have_left_is_judged_here(results, tmp_path, monkeypa
     cells = [tiny("dgi", looks=("spread",)), tiny("raw"), tiny("raw", probe="nonsense")]
     here = Results(tmp_path / "here.jsonl")
     assert fill(cells, here) == 1
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
+    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
     assert fill(cells, results, jobs=1) == 1
     for cell in cells:
         alone, left = here.find(cell, SEEDS), results.find(cell, SEEDS)
@@ -184,7 +185,7 @@ def test_ctrl_c_does_not_wait_for_what_killed_judges_have_left(results, monkeypa
         begun.append(1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runner, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
+    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
     monkeypatch.setattr(runner, "judged_elsewhere", stop)
     with pytest.raises(KeyboardInterrupt):
         fill([tiny("raw")], results, jobs=1)
@@ -193,9 +194,9 @@ def test_ctrl_c_does_not_wait_for_what_killed_judges_have_left(results, monkeypa
 
 def test_ctrl_c_is_not_for_judges_elsewhere():
     before = active_children()
-    with pytest.raises(KeyboardInterrupt), runner._pool(1) as pool:
-        assert pool.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
-        pool.submit(time.sleep, 60)
+    with pytest.raises(KeyboardInterrupt), judging(1) as judges:
+        assert judges.ask(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
+        judges.ask(time.sleep, 60)
         begun = time.perf_counter()
         raise KeyboardInterrupt
     assert time.perf_counter() - begun < 10 and active_children() == before  # nobody waits for their result
@@ -203,11 +204,11 @@ def test_ctrl_c_is_not_for_judges_elsewhere():
 
 JUDGED = """
 import os, time
-from signnap.experiments import runner
+from signnap.experiments.elsewhere import judging
 if __name__ == "__main__":
-    with runner._pool(1) as pool:
-        print(pool.submit(os.getpid).result(), flush=True)
-        pool.submit(time.sleep, 60)
+    with judging(1) as judges:
+        print(judges.ask(os.getpid).result(), flush=True)
+        judges.ask(time.sleep, 60)
         time.sleep(60)
 """
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signnap.experiments.cells import Cell, Results
+from signnap.experiments.cells import Cell
+from signnap.experiments.results import Results
 
 CELL = Cell("dgi", "cora", looks=("spread", "map"))
 

@@ -3,8 +3,8 @@
 import pytest
 from made_rows import failed, row, table_of
 
-from signnap.experiments.cells import Results
 from signnap.experiments.paper import GRAPHS, reported
+from signnap.experiments.results import Results
 from signnap.experiments.targets import datasets, perturbations
 from signnap.methods.settings import resolve
 
@@ -38,7 +38,8 @@ def test_the_table_of_perturbations(tmp_path):
 def test_the_table_of_data_sets(raw_data, monkeypatch, tmp_path):
     monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
     monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path))
-    _, pubmed, photo = table_of(datasets.page(("pubmed", "amazon_photo")))
+    monkeypatch.setattr(datasets, "GRAPHS", ("pubmed", "amazon_photo"))
+    _, pubmed, photo = table_of(datasets.page())
     assert pubmed == ["pubmed", "19,717", "44,324", "3", "500", "60", "500", "1,000"]
     assert photo[:4] == ["amazon_photo", "7,650", "119,081", "8"] and photo[5:] == ["160", "240", "7,250"]
 

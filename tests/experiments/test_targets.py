@@ -8,15 +8,16 @@ from made_rows import failed, looked, row, tables_of
 from signnap.cli.reproduce import TARGETS as NAMES
 from signnap.data import DATASETS
 from signnap.evaluate import PROBES
-from signnap.experiments.cells import Results
 from signnap.experiments.looks import LOOKS
 from signnap.experiments.paper import reported
 from signnap.experiments.quick import BANNER, ITERATIONS, quickened
-from signnap.experiments.targets import TARGETS, Target, datasets, dimensions
+from signnap.experiments.reproduction import EVERYTHING
+from signnap.experiments.results import Results
+from signnap.experiments.targets import Target, datasets, dimensions
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
 
-every_target = pytest.mark.parametrize("name", TARGETS)
+every_target = pytest.mark.parametrize("name", EVERYTHING)
 #: They are made of the graphs, or of what the others found.
 WITHOUT_CELLS = {"table-datasets", "reproduction"}
 
@@ -30,7 +31,7 @@ def _no_data(monkeypatch):
 
 
 def test_the_command_knows_every_target():
-    assert tuple(TARGETS) == NAMES
+    assert tuple(EVERYTHING) == NAMES
 
 
 # -- cells -------------------------------------------------------------------------------------------------------------
@@ -38,7 +39,7 @@ def test_the_command_knows_every_target():
 
 @every_target
 def test_every_cell_can_be_run(name):
-    cells = TARGETS[name].recipe()
+    cells = EVERYTHING[name].recipe()
     assert len({cell.key for cell in cells}) == len(cells) and bool(cells) == (name not in WITHOUT_CELLS)
     for cell in cells:
         method = method_class(cell.method)
@@ -53,7 +54,7 @@ def test_every_cell_can_be_run(name):
 
 @every_target
 def test_every_cell_can_be_tried_quickly(name):
-    for cell in TARGETS[name].recipe():
+    for cell in EVERYTHING[name].recipe():
         quick = quickened(cell)
         settings = resolve({**quick.settings, "method": quick.method}, dataset=quick.graph)
         full = resolve({**cell.settings, "method": cell.method}, dataset=cell.graph)
@@ -66,7 +67,7 @@ def test_every_cell_can_be_tried_quickly(name):
 
 def test_a_quick_try_is_short_and_says_so():
     assert ITERATIONS == 1 and "one iteration" in BANNER and BANNER.endswith("\n\n")
-    (_, full), (_, short) = PROBES["linear"], PROBES["linear-quick"]
+    full, short = PROBES["linear"], PROBES["linear-quick"]
     assert short.epochs <= full.epochs / 10
 
 
@@ -75,7 +76,7 @@ def test_a_quick_try_is_short_and_says_so():
 
 @every_target
 def test_a_page_of_nothing(name, tmp_path):
-    page = TARGETS[name].page(Results(tmp_path / "rows.jsonl"), 2)
+    page = EVERYTHING[name].page(Results(tmp_path / "rows.jsonl"), 2)
     assert tables_of(page) and page.endswith("|\n") and not page.startswith("\n")
     assert all(len(table) > 1 for table in tables_of(page)) or name == "reproduction"
     assert "–" in page or name == "table-datasets"
@@ -111,26 +112,26 @@ SHOWN = {
 
 @every_target
 def test_a_page_shows_every_cell(name, tmp_path):
-    cells = TARGETS[name].recipe()
+    cells = EVERYTHING[name].recipe()
     results = filled(cells, tmp_path / "rows.jsonl")
-    page = TARGETS[name].page(results, 2)
+    page = EVERYTHING[name].page(results, 2)
     assert tables_of(page)
     shown = SHOWN.get(name, lambda value: f"{value:.2f} ± 1.41")
     assert [str(cell) for number, cell in enumerate(cells) if shown(value_of(number)) not in page] == []
     assert "(2 seeds)" not in page
     if name not in {"authors", "table-fidelity", *WITHOUT_CELLS}:  # fidelity has a column for that
-        assert TARGETS[name].page(results, 3).count("(2 seeds)") >= len(cells)
-        assert TARGETS[name].page(results, 1).count("(1 seed)") == 0
+        assert EVERYTHING[name].page(results, 3).count("(2 seeds)") >= len(cells)
+        assert EVERYTHING[name].page(results, 1).count("(1 seed)") == 0
 
 
 @every_target
 def test_a_page_of_failures(name, tmp_path):
-    cells = TARGETS[name].recipe()
+    cells = EVERYTHING[name].recipe()
     results = Results(tmp_path / "rows.jsonl")
     results.write = lambda: None
     for cell in cells:
         results.add(cell, failed())
-    page = TARGETS[name].page(results, 2)
+    page = EVERYTHING[name].page(results, 2)
     assert tables_of(page) and page.count("failed") >= len(cells)
 
 

@@ -10,7 +10,7 @@ from dense import source_of
 from signnap import AllPairs
 from signnap.gpu import MAX_DIM
 from signnap.gpu.all_pairs import log_sums, pull
-from signnap.gpu.contrast import Launch
+from signnap.gpu.tiles import Launch
 from signnap.objectives import all_pairs as objective_module
 
 MODULE = import_module("signnap.gpu.all_pairs")
@@ -19,8 +19,7 @@ MODULE = import_module("signnap.gpu.all_pairs")
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Tiles whose edges all sizes below meet or miss, and sections of two of them."""
-    for name in ("SUMS", "PULL"):
-        monkeypatch.setattr(MODULE, name, dict.fromkeys(getattr(MODULE, name), Launch(32, 16, 4, 2)))
+    monkeypatch.setattr(MODULE, "SHARED", dict.fromkeys(MODULE.SHARED, Launch(32, 16, 4, 2)))
     monkeypatch.setattr(MODULE, "SECTIONS", dict.fromkeys(MODULE.SECTIONS, 32))
 
 
@@ -175,7 +174,6 @@ def test_wide_embeddings_are_left_to_torch(device, by_kernels):
     assert not by_kernels
 
 
-def test_every_width_has_a_launch():
-    for table in (MODULE.SUMS, MODULE.PULL):
-        assert max(table) == MAX_DIM and all(2 * width in table for width in table if width < MAX_DIM)
-        assert all(section % tile.negatives == 0 for tile in table.values() for section in MODULE.SECTIONS.values())
+def test_tiles_divide_every_section():
+    tiles = MODULE.SHARED.values()
+    assert all(section % tile.columns == 0 for tile in tiles for section in MODULE.SECTIONS.values())

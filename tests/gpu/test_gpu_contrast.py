@@ -8,8 +8,9 @@ import torch
 
 from dense import source_of
 from signnap import objectives
-from signnap.gpu import MAX_DIM
-from signnap.gpu.contrast import Launch, contrast
+from signnap.gpu import MAX_DIM, PRECISIONS
+from signnap.gpu.contrast import contrast
+from signnap.gpu.tiles import PRODUCTS, Launch
 from signnap.objectives.infonce import SoftmaxRule
 from signnap.objectives.nce import BinaryRule
 
@@ -197,4 +198,8 @@ def test_the_torch_path_gives_the_same_numbers(groups, shift, device, small_tile
 def test_every_width_has_a_launch():
     for table in (MODULE.SHARED, MODULE.OWN):
         assert max(table) == MAX_DIM and all(2 * width in table for width in table if width < MAX_DIM)
-        assert all(launch.negatives <= 64 for launch in table.values())
+        assert all(launch.columns <= 64 for launch in table.values())
+
+
+def test_every_precision_has_its_products():
+    assert tuple(PRODUCTS) == PRECISIONS

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from signnap import gpu
+from signnap.methods import settings
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +54,8 @@ def test_a_missing_triton_is_noticed():
     code = "import sys; sys.modules['triton'] = None; from signnap import gpu; print(gpu._has_triton())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.split() == ["False"]
+
+
+def test_settings_know_the_same_precisions():
+    """They cannot ask: they must not import torch."""
+    assert settings.PRECISIONS == gpu.PRECISIONS

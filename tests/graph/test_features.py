@@ -157,11 +157,6 @@ def test_row_normalised(kind):
     assert torch.equal(as_dense(x), before)
 
 
-def test_streams_are_not_normalised_afterwards():
-    with pytest.raises(TypeError, match="streamed features are made from normalised ones"):
-        row_normalized(features_of("streamed", bag()))
-
-
 FORMS = {
     "scipy": sp.csr_matrix,
     "coo": sp.coo_matrix,

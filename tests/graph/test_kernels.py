@@ -1,5 +1,8 @@
 """Sparse kernels against dense matrices and loops: values, and gradients by finite differences in float64."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -72,6 +75,17 @@ def test_spmm_takes_the_transposed_values_it_is_given():
     values, dense = normal(PATTERN.num_entries), leaf(6, 2, seed=1)
     spmm(PATTERN, values, dense, transposed=7 * mirrored(PATTERN, values)).sum().backward()
     assert torch.allclose(dense.grad, 7 * matrix(PATTERN, values).t() @ torch.ones(6, 2, dtype=torch.float64))
+
+
+def test_warnings_stay_as_the_user_has_them_and_none_is_raised():
+    """In an interpreter of its own: torch warns of such tensors once."""
+    code = (
+        "import warnings, scipy.sparse, torch; warnings.simplefilter('error'); before = list(warnings.filters)\n"
+        "from signnap.graph import Graph; assert warnings.filters == before\n"
+        "Graph.from_edges([0], [1], torch.eye(5)).view().random_walk(torch.eye(5))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_spmm_in_float32_on_columns_that_are_not_contiguous():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dense import agree, asymmetric_view, edge_lists, entries, matrix, pattern_of, source_of
-from signnap.graph import Graph, View
+from signnap.graph import Graph, Operator, View
 
 
 @st.composite
@@ -54,6 +54,14 @@ def test_symmetric_is_the_graph_convolution_of_pyg(view, seed):
     torch.testing.assert_close(found, twin(torch.eye(nodes).double(), view.edge_index()))
     dense = torch.randn(nodes, nodes, generator=source_of(seed), dtype=torch.float64).requires_grad_()
     agree(view.symmetric(dense), twin(dense, view.edge_index()), [dense])
+
+
+def test_an_operator_takes_the_mirrored_values_it_is_given():
+    pattern = pattern_of(4, np.array([[0, 1], [1, 2]]))
+    values = torch.arange(pattern.num_entries).float()
+    own, other = Operator(pattern, values), Operator(pattern, values, values + 1)
+    assert torch.equal(matrix(pattern, own.transposed), matrix(pattern, values).t())
+    assert other.transposed is other.mirrored_values
 
 
 def identity_convolution(width):

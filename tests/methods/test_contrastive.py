@@ -12,10 +12,10 @@ from signnap import Graph
 from signnap.graph import as_dense
 from signnap.methods.bgrl import BGRL
 from signnap.methods.contrastive import CCASSG, GCA, GRACE, GraphBarlowTwins
-from signnap.methods.facts import Sizes
 from signnap.methods.gcc import GCC
 from signnap.methods.settings import resolve
-from signnap.methods.supervised import DropEdge
+from signnap.methods.sizes import Sizes
+from signnap.methods.supervised import DropEdgeSupervised
 
 SMALL = {"dim": 8, "hidden": 16, "iterations": 3}
 FOUR = pytest.mark.parametrize("kind", [GRACE, GCA, GraphBarlowTwins, CCASSG])
@@ -84,12 +84,12 @@ def test_gca_spares_only_what_is_most_central(centrality, leaders, three_centres
 
 
 def test_dropedge_keeps_exactly_seven_tenths_in_training_and_all_in_validation(small_graph):
-    model = DropEdge(dim=8, split="per-class:5:5")
+    model = DropEdgeSupervised(dim=8, split="per-class:5:5")
     task, seen = model.task(model.may_see(small_graph, "per-class:5:5")), []
     task.modules["encoder"].register_forward_pre_hook(lambda encoder, inputs: seen.append(len(inputs[0].present)))
     for _ in range(5):
         task.step()
-    stored = len(task.whole.present)
+    stored = len(task.view.present)
     assert seen == [stored, 7 * stored // 10] * 5
 
 

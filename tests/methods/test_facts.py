@@ -6,17 +6,14 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
 
 import signnap
 from signnap import SIGNNAP, Compose, DropEdge, Graph
 from signnap.errors import SignnapError
-from signnap.graph import SparseFeatures
-from signnap.methods.facts import check_resumable, choose_device, label_facts, peak_memory_mb, run_facts
-from signnap.methods.notes import note_time
+from signnap.methods.device import choose_device, peak_memory_mb
+from signnap.methods.facts import check_resumable, label_facts, run_facts
 from signnap.methods.own_parts import described
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
@@ -52,40 +49,10 @@ def test_devices(monkeypatch):
         choose_device("gpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device("auto") == torch.device("cpu")
-    with pytest.raises(SignnapError, match=r"^device is cuda, but torch finds no CUDA device here: use --device cpu$"):
+    with pytest.raises(SignnapError, match=r"^device is cuda, but torch finds no CUDA device here: use cpu$"):
         choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda")
-
-
-@pytest.mark.parametrize(
-    ("time", "nodes", "told"), [("quadratic", 50_001, 1), ("quadratic", 50_000, 0), ("linear", 10**6, 0)]
-)
-def test_a_large_graph_for_a_method_of_quadratic_time_is_told(time, nodes, told, caplog):
-    with caplog.at_level("INFO", "signnap"):
-        note_time("grace", time, nodes)
-    assert caplog.messages == ["grace compares all pairs of 50,001 nodes: its time grows with their square"] * told
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize(("scale", "normalize", "told"), [(1, True, 0), (1000, True, 1), (1000, False, 0)])
-def test_a_column_that_leaves_nothing_to_the_others_is_told(scale, normalize, told, sparse, caplog):
-    x = np.array([[1.0, 0], [2, 1], [1, 2]]) * [1, scale]
-    graph = Graph.from_edges([0, 1], [1, 2], sp.csr_matrix(x) if sparse else x)
-    graph = replace(graph, x=SparseFeatures.from_scipy(x) if sparse else graph.x, feature_names=("age", "income"))
-    with caplog.at_level("INFO", "signnap.methods"):
-        SIGNNAP(dim=4, negatives=2, iterations=1, normalize_features=normalize).fit(graph, stop_on_collapse=False)
-    assert [message.partition(" %")[0] for message in caplog.messages] == [
-        "rows are normalised, and column income makes up 99.9"
-    ] * told
-
-
-@pytest.mark.parametrize(("name", "told"), [("raw", 1), ("deepwalk", 0)])
-def test_scale_matters_to_who_reads_features(name, told, small_graph, caplog):
-    graph = replace(small_graph, x=torch.ones(40, 1))
-    with caplog.at_level("INFO", "signnap.methods"):
-        method_class(name)().set_params(iterations=None if name == "raw" else 1).fit(graph)
-    assert len(caplog.messages) == told
 
 
 @pytest.mark.parametrize("name", ["raw", "propagated", "svd", "arwmf", "untrained"])
@@ -129,7 +96,7 @@ def test_a_free_folder(small_graph, tmp_path):
 
 def test_a_folder_in_use(stopped, small_graph):
     with pytest.raises(
-        SignnapError, match=r"run already holds a run: resume it \(--resume\), or choose another folder \(--out\)$"
+        SignnapError, match=r"run already holds a run: resume it \(--resume, resume=True\), or choose another folder$"
     ):
         check(stopped, small_graph, resume=False)
 

@@ -101,12 +101,12 @@ def test_all_nodes_are_the_batch_of_a_smaller_graph(kind, small_graph):
 
 
 @BOTH
-def test_training_learns_and_the_numbers_are_those_of_its_first_draw(kind, small_graph):
+def test_training_learns_and_the_numbers_are_those_of_its_batch(kind, small_graph):
     task = kind(**QUICK).task(small_graph)
     before = {name: p.detach().clone() for name, p in task.modules.named_parameters()}
     step = Run(task, lr=0.01, weight_decay=0.0).advance()
     assert all(not torch.equal(p, before[name]) for name, p in task.modules.named_parameters() if "degrees" not in name)
-    found = task.describe(step)
+    found = task.describe(step, task.encoder)
     assert set(found) == {"alignment", "uniformity", "effective_rank", "norm"}
     assert found["norm"] == pytest.approx(1, abs=1e-5)
 

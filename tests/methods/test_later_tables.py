@@ -49,16 +49,28 @@ def test_values_come_and_go(sparse, caplog):
         "later: 2 values of text columns were not seen in training, and count as none: city=Rome, city=Paris",
         "later: 1 values of text columns are not here, and count as none: city=Bergen",
     ]
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+
+def test_a_text_column_may_be_empty_throughout(caplog):
+    graph = graph_of(("age", "city=", "size"))
+    with caplog.at_level("INFO", "signnap"):
+        found = as_trained(graph, 4, NAMES)
+    assert columns_of(found) == columns_of(graph_of(("age", "size"))) | {n: [0.0] * 5 for n in NAMES[1:3]}
+    assert caplog.messages == [
+        "later: 2 values of text columns are not here, and count as none: city=Bergen, city=Oslo"
+    ]
 
 
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
         (("city=Oslo", "city=Bergen", "size"), "the model was trained on column 'age', which later does not have"),
+        (("age=old", *NAMES[1:]), "the model was trained on numbers in column 'age', but later has text there"),
         ((*NAMES, "height"), "later has the column 'height', which the model was not trained on"),
-        ((*NAMES, "town=Oslo"), "later has the column 'town=Oslo', which the model was not trained on"),
-        (("age", "size"), "the model was trained on column 'city=Bergen', which later does not have"),
-        (("age", "city", "size"), "the model was trained on column 'city=Bergen', which later does not have"),
+        ((*NAMES, "town=Oslo"), "later has the column 'town', which the model was not trained on"),
+        (("age", "size"), "the model was trained on column 'city', which later does not have"),
+        (("age", "city", "size"), "the model was trained on text in column 'city', but later has numbers there"),
     ],
 )
 def test_other_columns_must_be_there(columns, sentence):
@@ -66,9 +78,13 @@ def test_other_columns_must_be_there(columns, sentence):
         as_trained(graph_of(columns), 4, NAMES)
 
 
-def test_without_names_only_the_number_counts():
+def test_without_names_only_the_number_counts(caplog):
     bare = replace(graph_of(NAMES), feature_names=())
     assert as_trained(bare, 4, NAMES) is bare and as_trained(bare, 4, []) is bare
+    assert caplog.messages == [
+        "later: its 4 columns without names are taken for those of training in their order: "
+        "age, city=Bergen, city=Oslo, size"
+    ]
     with pytest.raises(SignnapError, match=r"^the model was trained on 3 features, but later has 4$"):
         as_trained(bare, 3, NAMES[:3])
 

@@ -87,11 +87,12 @@ UNLABELLED = [name for name in METHODS if not method_class(name).uses_labels]
 @pytest.mark.parametrize("name", UNLABELLED)
 def test_labels_are_absent(name, small_graph, monkeypatch):
     kind, seen = method_class(name), []
-    task, compute = kind.task, getattr(kind, "_compute", None)
+    task, compute = kind.task, kind.compute_encoder
     if kind.trains:
         monkeypatch.setattr(kind, "task", lambda self, graph: seen.append(graph.y) or task(self, graph))
     else:
-        monkeypatch.setattr(kind, "_compute", lambda self, s, graph: seen.append(graph.y) or compute(self, s, graph))
+        spy = lambda self, settings, graph: seen.append(graph.y) or compute(self, settings, graph)
+        monkeypatch.setattr(kind, "compute_encoder", spy)
     with_labels = quick(name).fit(small_graph).transform(small_graph)
     assert seen == [None]
     assert np.array_equal(quick(name).fit(small_graph.without_labels()).transform(small_graph), with_labels)

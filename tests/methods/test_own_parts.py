@@ -324,6 +324,10 @@ ENTRIES = r"a float32 tensor of shape \(\d+,\), 0 if dropped"
         ),
         ({"objective": Found(lambda loss: Terms(loss[None], loss, loss))}, r"of shape \(1,\) as total: expected"),
         (
+            {"objective": Found(lambda loss: Terms(loss, loss, loss, 0.5))},
+            "returned a float as mutual_information_bound: expected a tensor with one number",
+        ),
+        (
             {"objective": Found(lambda loss: Terms(loss.detach(), loss, loss))},
             "a total that does not depend on the emb",
         ),

@@ -10,10 +10,10 @@ from torch.nn.functional import cross_entropy
 from signnap import SIGNNAP, load_graph, make_split
 from signnap.errors import SignnapError
 from signnap.experiments.judge import judge
-from signnap.methods.facts import Sizes
 from signnap.methods.registry import method_class
 from signnap.methods.settings import BACKBONES, resolve
-from signnap.methods.supervised import DropEdge, Supervised
+from signnap.methods.sizes import Sizes
+from signnap.methods.supervised import DropEdgeSupervised, Supervised
 
 SMALL = {"dim": 16, "iterations": 6, "split": "per-class:5:5"}
 
@@ -30,9 +30,9 @@ def seen_by(model, graph):
 def test_scores_of_classes(backbone, small_graph, same_weights):
     model = small(backbone=backbone).fit(small_graph)
     assert model.transform(small_graph).shape == (40, 3)
-    still = small(DropEdge, backbone=backbone, drop_edge=0.0).fit(small_graph)
+    still = small(DropEdgeSupervised, backbone=backbone, drop_edge=0.0).fit(small_graph)
     assert same_weights(still, model)  # keeping everything is the backbone itself, bit for bit (spec §3.6)
-    dropped = small(DropEdge, backbone=backbone).fit(small_graph)
+    dropped = small(DropEdgeSupervised, backbone=backbone).fit(small_graph)
     assert not same_weights(dropped, model)
 
 
@@ -56,7 +56,7 @@ def test_the_loss_is_that_of_the_training_nodes_and_the_watched_one_that_of_vali
     model = small(dropout=0.0)
     task = model.task(seen_by(model, small_graph))
     parts = make_split(small_graph, "per-class:5:5")
-    step, scores = task.step(), task.modules["encoder"].eval()(task.whole)
+    step, scores = task.step(), task.modules["encoder"].eval()(task.view)
     y = small_graph.y
     torch.testing.assert_close(step.total, cross_entropy(scores[parts.train], y[parts.train]))
     torch.testing.assert_close(step.watched, cross_entropy(scores[parts.val], y[parts.val]))
@@ -65,7 +65,7 @@ def test_the_loss_is_that_of_the_training_nodes_and_the_watched_one_that_of_vali
 
 
 def test_validation_sees_no_dropped_edges_and_no_dropout(small_graph):
-    model = small(DropEdge, drop_edge=0.9)
+    model = small(DropEdgeSupervised, drop_edge=0.9)
     task = model.task(seen_by(model, small_graph))
     assert task.step().watched == task.step().watched
     assert task.step().total != task.step().total
@@ -77,7 +77,7 @@ def test_inductive_training_knows_the_training_nodes_only(small_graph):
     task, parts = model.task(seen_by(model, small_graph)), make_split(small_graph, split)
     alone = task.modules["encoder"].eval()(model_view(parts.training_graph(small_graph), model))
     torch.testing.assert_close(task.step().total, cross_entropy(alone, small_graph.y[parts.train]))
-    assert task.whole.pattern.num_nodes == 40 and task.view.pattern.num_nodes == 15
+    assert task.view.pattern.num_nodes == 40 and task.seen.pattern.num_nodes == 15
 
 
 def model_view(graph, model):

@@ -82,7 +82,7 @@ def test_a_node_alone_keeps_its_first_vector(kind):
         step = run.advance()
     assert torch.equal(run.task.encoder.weight[12], before[12])
     assert not torch.isclose(run.task.encoder.weight[:12], before[:12]).all(dim=1).any()
-    assert set(run.task.describe(step)) == {"uniformity", "effective_rank", "norm"}
+    assert set(run.task.describe(step, run.encoder)) == {"uniformity", "effective_rank", "norm"}
 
 
 def test_a_graph_without_edges_teaches_nothing():

@@ -280,7 +280,7 @@ def test_the_watch_sees_no_collapse_where_there_is_none(objective, backbone, dim
     settings = model.settings_for(small_graph.name)
     run, health = Run(model.task(small_graph), settings.lr, settings.weight_decay), Health(objective.chance())
     for iteration, step in enumerate(run.iterate(60), start=1):
-        numbers = {name: float(value) for name, value in step.numbers.items()} | run.task.describe(step)
+        numbers = {name: float(value) for name, value in step.numbers.items()} | run.task.describe(step, run.encoder)
         assert health.check(iteration, numbers) is None
 
 

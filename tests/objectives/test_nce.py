@@ -148,7 +148,7 @@ def test_an_unknown_name():
 
 
 def test_building_by_name_and_handing_through():
-    built = build_objective("nce", 7, 0.2, 0.9, 3)
+    built = build_objective("nce", negatives=7, temperature=0.2, momentum=0.9, share=3)
     assert (built.negatives, built.temperature, built.bank.momentum, built.share) == (7, 0.2, 0.9, 3)
     assert build_objective(built) is built
 

@@ -7,7 +7,7 @@ import pytest
 
 from signnap.errors import SignnapError
 from signnap.report import canvas as module
-from signnap.report.canvas import canvas, manner, name_series, save, say_below, say_empty
+from signnap.report.canvas import Style, canvas, manner, name_series, save, say_below, say_empty, styled
 
 
 def drawn():
@@ -80,8 +80,17 @@ def test_an_empty_panel_says_why():
 
 def test_colours_differ():
     assert len(set(module.COLOURS)) == len(module.COLOURS)
-    assert len(set(module.METHOD_COLOURS.values())) == len(module.METHOD_COLOURS)
-    assert set(module.METHOD_COLOURS.values()) <= set(module.COLOURS)
+    assert len(set(module._MARKERS)) == len(module._MARKERS) == len(module.COLOURS)
+
+
+def test_styles_are_those_that_were_given_or_by_place():
+    own = Style(module.COLOURS[0], "x")
+    found = styled(["GRACE", "ours", "GRACE", "MVGRL"], {"ours": own, "another": own})
+    assert list(found) == ["GRACE", "ours", "MVGRL"] and found["ours"] == own
+    assert [found[name].colour for name in ("GRACE", "MVGRL")] == [*module.COLOURS[1:3]]
+    many = [str(number) for number in range(len(module.COLOURS) + 1)]
+    assert styled(many, None)[many[-1]] == styled(many, None)["0"]
+    assert len({*styled(many[:-1], {"0": own}).values()}) == len(module.COLOURS)
 
 
 def test_without_matplotlib_one_sentence_says_so(monkeypatch):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
 from signnap.report.bars import Bars, _limits, bars
-from signnap.report.canvas import COLOURS, METHOD_COLOURS
+from signnap.report.canvas import COLOURS, Style
 from signnap.report.curves import Line, Panel, curves
 from signnap.report.maps import Map, maps
 from signnap.report.matrices import Matrix, matrices
@@ -71,16 +71,17 @@ def test_no_matrix_at_all_needs_no_colour_bar():
     assert len(matrices({"cosine": {"DGI": "failed", "GCN": "failed"}}, axis="copy").axes) == 2
 
 
+STYLES = {"GCN": Style("#123456", "*"), "SIGNNAP(GCN)": Style("#654321", "x")}
 MEASURED = Line([2, 4, 6], [70.0, nan, 60.0], [1.0, nan, 2.0])
 
 
 def test_deviations_are_bars_and_gaps_are_gaps():
     lines = {"GCN": MEASURED, "DGI": Line([2, 4, 6], [nan] * 3, [nan] * 3)}
-    figure = curves([Panel("(a)", "layers", "accuracy, %", lines, ticks=(2, 4, 6))])
+    figure = curves([Panel("(a)", "layers", "accuracy, %", lines, ticks=(2, 4, 6))], styles=STYLES)
     (axes,) = figure.axes
     (errors,) = axes.containers
     line, _, (spread,) = errors
-    assert line.get_xdata().tolist() == [2, 4, 6] and line.get_color() == METHOD_COLOURS["GCN"]
+    assert line.get_xdata().tolist() == [2, 4, 6] and (line.get_color(), line.get_marker()) == STYLES["GCN"]
     assert line.get_ydata()[[0, 2]].tolist() == [70, 60] and isnan(line.get_ydata()[1])
     ends = [segment[:, 1].tolist() for segment in spread.get_segments() if len(segment)]
     assert ends == [[69, 71], [58, 62]]
@@ -113,6 +114,15 @@ def test_what_was_watched_is_a_plain_curve():
     assert line.get_xydata().tolist() == [[1, 30], [11, 60]] and line.get_marker() == "None"
 
 
+def test_a_series_of_any_name_keeps_its_style_in_every_panel():
+    one, other = Line([1, 2], [30.0, 60.0]), Line([1, 2], [20.0, 70.0], [1.0, 2.0])
+    figure = curves([Panel("", "", "", {"GRACE": one, "MVGRL": other}), Panel("", "", "", {"MVGRL": one})])
+    (grace, mvgrl, *_), (again,) = (axes.lines for axes in figure.axes)
+    assert grace.get_color() != mvgrl.get_color() == again.get_color()
+    figure = bars([Bars("", {"GRACE": {"32": (1.0, 0.1)}})], ["32"], x_label="", y_label="")
+    assert names(figure) == ["GRACE"]
+
+
 @pytest.mark.parametrize("lines", [{}, {"GCN": Line([2], [nan], [nan], [[]])}])
 def test_a_panel_without_lines_says_why(lines):
     figure = curves([Panel("(a)", "layers", "%", lines, ticks=(2,), mark=2, absent="failed")])
@@ -122,13 +132,13 @@ def test_a_panel_without_lines_says_why(lines):
 def test_bars_stand_in_their_groups():
     heights = {"GCN": {"32": (70.0, 1.0), "64": (75.0, 2.0)}, "DGI": {}, "SIGNNAP(GCN)": {"64": (80.0, 0.5)}}
     panels = [Bars("pubmed", heights), Bars("facebook", {"GCN": {}}, "failed")]
-    figure = bars(panels, ["32", "64"], "A note.", x_label="dimension", y_label="accuracy, %")
+    figure = bars(panels, ["32", "64"], "A note.", x_label="dimension", y_label="accuracy, %", styles=STYLES)
     axes, empty = figure.axes
     gcn, signnap = [group for group in axes.containers if hasattr(group, "patches")]
     assert [patch.get_height() for patch in gcn] == [70, 75] and [patch.get_height() for patch in signnap] == [80]
     middle = lambda patch: patch.get_x() + patch.get_width() / 2
     assert middle(gcn[0]) < 0 and 0.5 < middle(gcn[1]) < 1 < middle(signnap[0]) < 1.5
-    assert signnap[0].get_facecolor()[:3] == to_rgb(METHOD_COLOURS["SIGNNAP(GCN)"])
+    assert signnap[0].get_facecolor()[:3] == to_rgb(STYLES["SIGNNAP(GCN)"].colour)
     ends = [segment[:, 1].tolist() for segment in gcn.errorbar[2][0].get_segments()]
     assert ends == [[69, 71], [73, 77]]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["32", "64"]
@@ -160,7 +170,7 @@ def test_every_deviation_is_inside_the_axis(known):
 
 
 def test_bars_of_a_group_are_centred_on_its_tick():
-    heights = {name: {"32": (70.0, 1.0), "64": (75.0, 2.0)} for name in METHOD_COLOURS}
+    heights = {name: {"32": (70.0, 1.0), "64": (75.0, 2.0)} for name in "ABCD"}
     (axes,) = bars([Bars("pubmed", heights)], ["32", "64"], x_label="", y_label="").axes
     groups = [group for group in axes.containers if hasattr(group, "patches")]
     middles = np.array([[patch.get_x() + patch.get_width() / 2 for patch in group] for group in groups])

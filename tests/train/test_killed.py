@@ -195,7 +195,9 @@ def test_sigint_from_the_keyboard(tmp_path, whole, expect_equal):
     assert stdout == ""
     (sentence,) = [line for line in stderr.splitlines() if not line.startswith(("note: ", "iteration "))]
     assert "note: stopping after this iteration; a second Ctrl-C stops at once, and what is not saved is lost" in stderr
-    assert sentence.startswith("error: stopped at iteration ") and sentence.endswith(": continue with --resume")
+    assert sentence.startswith("error: stopped at iteration ") and sentence.endswith(
+        ": continue with --resume (resume=True)"
+    )
     assert str(out) in sentence
     running = process(*command, "--resume")
     stdout, stderr = running.communicate(timeout=120)

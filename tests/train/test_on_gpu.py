@@ -59,6 +59,22 @@ def test_other_methods_are_recorded_alike(name, gpu_graph):
     assert found[0] == pytest.approx(found[1], rel=1e-3) and len(set(found[0])) == 8
 
 
+@pytest.mark.parametrize("name", [*METHODS_ON_GPU, "signnap"])
+def test_looks_between_recorded_iterations_change_nothing(name, gpu_graph):
+    kind, found = method_class(name), []
+    small = {"dim": 8, "hidden": 8, "projector": 8, "negatives": 16, "temperature": 0.5, "split": "per-class:5:5"}
+    used = {k: v for k, v in small.items() if k in kind.parameters() and (k != "split" or kind.uses_labels)}
+    for looks in (True, False):
+        model = kind(**used)
+        run, totals = model.run(model.may_see(gpu_graph, model.settings_for(gpu_graph.name).split)), []
+        for step in run.iterate(8):
+            if looks:
+                run.task.describe(step, run.encoder)
+            totals.append(float(step.total))
+        found.append(totals)
+    assert found[0] == pytest.approx(found[1], rel=1e-3) and len(set(found[0])) == 8
+
+
 def test_a_late_recording_draws_the_same(gpu_graph, start, monkeypatch):
     """Another process may keep the device from what the recording began with until its first replay is under way."""
     begin = torch.cuda.CUDAGraph.capture_begin

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 
 from ..errors import SignnapError
 from ..geometry import directions, effective_rank, uniformity
-from ..rows import Array, Embeddings, as_embeddings, dense_rows, first_bad_row
+from ..graph.foreign import Array
+from ..rows import Embeddings, as_embeddings, dense_rows, expect_finite
 
 #: An own cosine this little above the best other one is a tie. In float64 it covers the rounding of float32 input,
 #: which moves a cosine near 1 by the square of 1e-7 only.
@@ -36,13 +36,10 @@ class Identifiability:
     uniformity: float
     nodes: int
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @torch.no_grad()
 def identifiability(
-    z1: Embeddings | Array, z2: Embeddings | Array, generator: torch.Generator, sample: int = 2000
+    z1: Embeddings | Array, z2: Embeddings | Array, generator: torch.Generator, *, sample: int = 2000
 ) -> Identifiability:
     """Compare two perturbed copies over ``sample`` random nodes (all, when there are no more)."""
     z1, z2 = as_embeddings(z1), as_embeddings(z2)
@@ -51,9 +48,7 @@ def identifiability(
     if sample < 1 or not z1.shape[0]:
         raise SignnapError("identifiability was asked of no nodes: expected at least one")
     for name, z in (("first", z1), ("second", z2)):
-        bad = first_bad_row(z)
-        if bad is not None:
-            raise SignnapError(f"the embedding of node {bad} in the {name} copy holds NaN or infinity")
+        expect_finite(z, f" in the {name} copy")
     nodes = torch.randperm(z1.shape[0], generator=generator, device=generator.device)[:sample]
     first, second = dense_rows(z1, nodes).double(), dense_rows(z2, nodes).double()
     mean = margin = separation = None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -11,7 +10,8 @@ from torch import Tensor
 from ..errors import SignnapError
 from ..geometry import ROUNDING, cosines
 from ..graph import Pattern
-from ..rows import Array, Embeddings, as_embeddings, first_bad_row, mean_row, row_dots
+from ..graph.foreign import Array
+from ..rows import Embeddings, as_embeddings, expect_finite, mean_row, row_dots
 
 
 @dataclass(frozen=True)
@@ -33,26 +33,21 @@ class Smoothness:
     dirichlet: float | None
     edges: int
 
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @torch.no_grad()
 def smoothness(
-    z: Embeddings | Array, pattern: Pattern, generator: torch.Generator, samples: int = 100_000
+    z: Embeddings | Array, pattern: Pattern, generator: torch.Generator, *, sample: int = 100_000
 ) -> Smoothness:
-    """Measure over every edge of ``pattern`` once, and over ``samples`` random pairs (all, when there are no more)."""
+    """Measure over every edge of ``pattern`` once, and over ``sample`` random pairs (all, when there are no more)."""
     z = as_embeddings(z)
     if z.shape[0] != pattern.num_nodes:
         raise SignnapError(f"there are {z.shape[0]} embeddings for {pattern.num_nodes} nodes: expected one each")
-    bad = first_bad_row(z)
-    if bad is not None:
-        raise SignnapError(f"the embedding of node {bad} holds NaN or infinity: expected finite numbers")
+    expect_finite(z)
     once = pattern.rows < pattern.indices
     edges = torch.stack([pattern.rows[once], pattern.indices[once]])
     squares = row_dots(z, z, torch.arange(pattern.num_nodes).expand(2, -1))
     near, squared = _pair_means(z, squares, edges)
-    random, _ = _pair_means(z, squares, _random_pairs(pattern.num_nodes, samples, generator))
+    random, _ = _pair_means(z, squares, _random_pairs(pattern.num_nodes, sample, generator))
     variance = _total_variance(z, squares)
     return Smoothness(
         mean=near,
@@ -72,11 +67,11 @@ def _pair_means(z: Embeddings, squares: Tensor, pairs: Tensor) -> tuple[float | 
     return float(cosines(dots, left, right).mean()), float((left + right - 2 * dots).mean())
 
 
-def _random_pairs(n: int, samples: int, generator: torch.Generator) -> Tensor:
-    if n * (n - 1) // 2 <= samples:
+def _random_pairs(n: int, sample: int, generator: torch.Generator) -> Tensor:
+    if n * (n - 1) // 2 <= sample:
         return torch.triu_indices(n, n, offset=1)
-    first = torch.randint(n, (samples,), generator=generator, device=generator.device)
-    step = torch.randint(1, n, (samples,), generator=generator, device=generator.device)
+    first = torch.randint(n, (sample,), generator=generator, device=generator.device)
+    step = torch.randint(1, n, (sample,), generator=generator, device=generator.device)
     return torch.stack([first, (first + step) % n])
 
 

@@ -6,9 +6,8 @@ The measure is that of the paper's section "Stability of Node Representations", 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +15,8 @@ from torch import Tensor
 
 from ..errors import SignnapError
 from ..geometry import ROUNDING, cosines
-from ..rows import Array, Embeddings, as_embeddings, as_tensor, first_bad_row, mean_row, project, row_dots, take_rows
+from ..graph.foreign import Array, as_tensor
+from ..rows import Embeddings, as_embeddings, expect_finite, mean_row, project, row_dots, take_rows
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,6 @@ class Stability:
     normalized: list[list[float]]
     copies: int
     nodes: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @torch.no_grad()
@@ -84,9 +81,7 @@ def _drawn(draw: Callable[[], Embeddings | Array], copies: int, nodes: Array | N
         shape = shape or tuple(z.shape)
         if tuple(z.shape) != shape:
             raise SignnapError(f"perturbed copy {copy} has embeddings of shape {tuple(z.shape)}: expected {shape}")
-        bad = first_bad_row(z)
-        if bad is not None:
-            raise SignnapError(f"the embedding of node {bad} in perturbed copy {copy} holds NaN or infinity")
+        expect_finite(z, f" in perturbed copy {copy}")
         drawn.append(z if nodes is None else take_rows(z, as_tensor(nodes)))
     return drawn
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..errors import SignnapError
@@ -56,12 +55,6 @@ def step_operations(graph: Graph, settings: Settings) -> dict[str, Work]:
         "propagation": pass_over_edges.times((3 if attends else 2) * settings.layers * _VIEWS),
         "scores": _scores(nodes, settings).times(_VIEWS),
     }
-
-
-def floor_ms(operations: Mapping[str, Work], flops_per_second: float, bytes_per_second: float) -> float:
-    """Milliseconds that the parts take one after another, each bound by its arithmetic or by its traffic."""
-    seconds = (max(work.operations / flops_per_second, work.bytes / bytes_per_second) for work in operations.values())
-    return 1e3 * sum(seconds)
 
 
 def _product(rows: int, inner: int, columns: int, stored: int | None = None, values: int = 1) -> Work:

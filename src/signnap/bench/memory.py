@@ -8,21 +8,22 @@ import subprocess
 import sys
 from typing import Any
 
+from ..data.catalog import DATASETS
 from ..methods.settings import Settings
 
 _MEASURE = """
 import json, sys
-from signnap.bench.memory import resident_mb, peak_resident_mb
 from signnap.bench.speed import training_step
 from signnap.data import load_graph
+from signnap.methods.device import peak_memory_mb, process_memory_mb
 import torch
 torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads its modules, which are no part of a step
 graph = load_graph("pubmed")
-before = resident_mb()
+before = process_memory_mb("VmRSS")
 step = training_step(graph, share=int(sys.argv[1]))
 for _ in range(5):
     step()
-print(json.dumps({"loaded": before, "peak": peak_resident_mb()}))
+print(json.dumps({"loaded": before, "peak": peak_memory_mb(torch.device("cpu"))}))
 """
 
 
@@ -32,27 +33,13 @@ def measure_memory() -> dict[str, Any]:
     ``naive_gather_mb`` is what gathering N×(K+1)×d bank rows for both views would take, by arithmetic.
     """
     shared, own = _measured(Settings.share), _measured(1)
+    gathered = 2 * DATASETS["pubmed"].nodes * (Settings.negatives + 1) * Settings.dim
     return {
         "pubmed_step_mb": shared["peak"] - shared["loaded"],
         "pubmed_step_per_anchor_mb": own["peak"] - own["loaded"],
         "loaded_graph_mb": shared["loaded"],
-        "naive_gather_mb": 2 * 19_717 * 1025 * 128 * 4 / 2**20,
+        "naive_gather_mb": 4 * gathered / 2**20,
     }
-
-
-def resident_mb() -> float:
-    """Memory this process holds now, in MB."""
-    return _status("VmRSS")
-
-
-def peak_resident_mb() -> float:
-    """The most memory this process has held, in MB."""
-    return _status("VmHWM")
-
-
-def _status(key: str) -> float:
-    with open("/proc/self/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) / 1024 for line in status if line.startswith(key))
 
 
 def _measured(share: int) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What this machine reaches at its best: the rate of a large matrix product, and of a large copy."""
+"""What this machine reaches at its best: the rate of a large matrix product."""
 
 from __future__ import annotations
 
@@ -20,17 +20,9 @@ def matmul_rate(device: torch.device, precision: str = "float32", size: int | No
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(_PRECISE[precision])
     try:
-        return 2 * size**3 / _best(lambda: torch.mm(left, right, out=out), device)
+        return 2 * size**3 / best_seconds(lambda: torch.mm(left, right, out=out), device)
     finally:
         torch.set_float32_matmul_precision(before)
-
-
-def copy_rate(device: torch.device, megabytes: int | None = None) -> float:
-    """Bytes per second in a copy, counted once as read and once as written."""
-    megabytes = megabytes or (2048 if device.type == "cuda" else 256)
-    source = torch.ones(megabytes << 18, device=device)
-    target = torch.empty_like(source)
-    return 2 * source.nbytes / _best(lambda: target.copy_(source), device)
 
 
 def synchronize(device: torch.device) -> None:
@@ -39,7 +31,7 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _best(action: Callable[[], Any], device: torch.device, times: int = 5) -> float:
+def best_seconds(action: Callable[[], Any], device: torch.device, times: int = 5) -> float:
     """Seconds of the quickest of some calls, after one that does not count."""
     seconds = []
     for _ in range(times + 1):

@@ -51,10 +51,11 @@ class PerAnchorStep:
         kept = self.entries[:, torch.randperm(count, device=self.device)[: int(0.7 * count)]]
         pairs = torch.cat([kept, torch.arange(n, device=self.device).expand(2, n)], dim=1)
         ones = torch.ones(pairs.shape[1], device=self.device)
-        adjacency = torch.sparse_coo_tensor(pairs, ones, (n, n)).coalesce()
+        adjacency = torch.sparse_coo_tensor(pairs, ones, (n, n), check_invariants=False).coalesce()
         index, values = adjacency.indices(), adjacency.values()
         sums = torch.zeros(n, device=self.device).index_add(0, index[0], values)
-        return torch.sparse_coo_tensor(index, values / sums[index[0]], (n, n), is_coalesced=True)
+        weights = values / sums[index[0]]
+        return torch.sparse_coo_tensor(index, weights, (n, n), is_coalesced=True, check_invariants=False)
 
     def __call__(self) -> Tensor:
         z = [self.encoder(self.x, self._dropped()) for _ in range(2)]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .options import (
+    CategoricalColumns,
     Endpoints,
     FeatureColumns,
     GraphArgument,
@@ -16,10 +17,11 @@ from .options import (
     Json,
     LabelColumn,
     Nodes,
+    SplitColumn,
     open_graph,
     open_run,
 )
-from .output import emit, plus_minus, say
+from .output import emit, say
 
 
 def evaluate(
@@ -32,6 +34,8 @@ def evaluate(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
+    categorical_columns: CategoricalColumns = None,
+    split_column: SplitColumn = None,
     split: Annotated[
         str, typer.Option(help="paper, public, per-class:20:30, random:0.1:0.1 or inductive:….")
     ] = "paper",
@@ -45,19 +49,23 @@ def evaluate(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Judge embeddings by a linear classifier, beside raw features and an untrained encoder."""
-    loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
+    """Judge embeddings by a linear classifier, beside raw features, untrained encoders and the most frequent class."""
+    columns = id_column, label_column, feature_columns, categorical_columns, split_column
+    loaded = open_graph(graph, nodes, endpoints, *columns, runs=subjects)
+    from ..evaluate import plus_minus
     from ..experiments.judge import judge
     from ..train.progress import progress
 
     opened = [_open_subject(path, loaded, dropped_probe) for path in subjects]
     with progress(3, "judgement", "judging") as report:
         result = judge(opened, loaded, split=split, probe=probe, seeds=seeds, dropped=dropped_probe, report=report)
-    named = {", ".join(map(str, subjects)): result, **result["baselines"]}
-    rows = [(name, plus_minus(r["accuracy"]), r["protocol"]) for name, r in named.items()]
+    exactly = {"raw features": f"raw features ({result['features']})"}
+    named = {", ".join(map(str, subjects)): result} | {exactly.get(n, n): r for n, r in result["baselines"].items()}
+    shown = ("accuracy", "balanced_accuracy")
+    rows = [(name, *(plus_minus(**r[key]) for key in shown), r["protocol"]) for name, r in named.items()]
     by = f"probe {probe}" if result["probe"] == probe else f"no probe (of the baselines: {probe})"
     title = f"Accuracy in % on {loaded.name}, split {result['split']}, {by}"
-    emit(result, as_json, (title, ("embeddings", "accuracy", "mean ± std over"), rows))
+    emit(result, as_json, (title, ("embeddings", "accuracy", "balanced", "mean ± std over"), rows))
 
 
 def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
@@ -89,6 +97,8 @@ def analyze(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
+    categorical_columns: CategoricalColumns = None,
+    split_column: SplitColumn = None,
     drop_edge: Annotated[float, typer.Option(help="Share of edges dropped in each copy.")] = 0.3,
     copies: Annotated[int, typer.Option(min=2, help="Dropped copies to compare.")] = 10,
     split: Annotated[str | None, typer.Option(help="Measure stability on this split's test nodes only.")] = None,
@@ -97,7 +107,8 @@ def analyze(
 ) -> None:
     """Measure how stable, smooth and identifiable the embeddings are."""
     model = open_run(run)
-    loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
+    columns = id_column, label_column, feature_columns, categorical_columns, split_column
+    loaded = open_graph(graph, nodes, endpoints, *columns, runs=[run])
     from ..data import make_split
     from ..experiments.properties import properties
     from ..train.progress import progress

@@ -1,4 +1,4 @@
-"""Commands to look around: demo and datasets."""
+"""Commands to look around: demo, datasets and methods."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Tell the whole story on the generated graph, in under a minute on two cores."""
-    from ..experiments.demo import run_demo
+    from ..experiments.demo import ITERATIONS, run_demo
+    from ..train.progress import progress
 
-    result = run_demo(out, seed)
+    with progress(ITERATIONS) as report:
+        result = run_demo(out, seed, report=report)
     columns = ("method", "accuracy", "accuracy, 30 % of edges gone", "stability, 30 % of edges gone")
     rows = [
         (row["method"], f"{row['accuracy']:.1f} %", f"{row['accuracy_perturbed']:.1f} %", row["stability_text"])

@@ -51,8 +51,3 @@ def show_notes() -> None:
         handler.setFormatter(logging.Formatter("note: %(message)s"))
         logger.addHandler(handler)
     logger.setLevel(logging.INFO)
-
-
-def plus_minus(summary: dict[str, float]) -> str:
-    """Write a mean and its spread."""
-    return f"{summary['mean']:.2f} ± {summary['std']:.2f}"

@@ -13,7 +13,7 @@ from .options import Json, path
 from .output import emit, say
 
 if TYPE_CHECKING:
-    from ..experiments.cells import Results
+    from ..experiments.results import Results
 
 #: The files that it can make.
 SUFFIXES = (".html", ".jsonl")
@@ -33,7 +33,7 @@ def report(
     suffix = out.suffix.lower()
     if suffix not in SUFFIXES:
         raise SignnapError(f"{out} ends in {out.suffix!r}: expected {' or '.join(SUFFIXES)}")
-    from ..experiments.cells import Results
+    from ..experiments.results import Results
     from ..storage import write_text
 
     rows = Results(results / "rows.jsonl")
@@ -53,7 +53,8 @@ def _page(rows: Results) -> str:
     from tempfile import TemporaryDirectory
 
     from ..experiments import quick as trying
-    from ..experiments.cells import Results
+    from ..experiments.reproduction import WHOLE
+    from ..experiments.results import Results
     from ..experiments.targets import TARGETS
     from ..report.canvas import save
     from ..report.html import document
@@ -67,8 +68,8 @@ def _page(rows: Results) -> str:
             if target.figure is not None:
                 picture, *_ = save(target.figure(rows, count(target)), Path(folder) / name)
                 pictures[picture.name] = picture.read_bytes()
-    page = TARGETS["reproduction"]
-    return document("Reproduction", (trying.BANNER if quick else "") + page.page(rows, count(page)), pictures)
+    page = WHOLE.page(rows, count(WHOLE))
+    return document("Reproduction", (trying.BANNER if quick else "") + page, pictures)
 
 
 def _lines(rows: Results) -> str:

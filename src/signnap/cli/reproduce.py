@@ -14,7 +14,8 @@ from .options import Device, Json, path
 from .output import emit, say
 
 if TYPE_CHECKING:
-    from ..experiments.cells import Cell, Results
+    from ..experiments.cells import Cell
+    from ..experiments.results import Results
     from ..experiments.targets import Target
 
 #: What there is; the recipes themselves need torch (a test compares them).
@@ -59,12 +60,12 @@ def reproduce(
         if name not in (*TARGETS, "all"):
             raise unknown_name("target", name, (*TARGETS, "all"))
     from ..experiments import quick as trying
-    from ..experiments.cells import Results
-    from ..experiments.targets import TARGETS as KNOWN
+    from ..experiments.reproduction import EVERYTHING
+    from ..experiments.results import Results
     from ..report.canvas import canvas
 
     everything = "all" in targets
-    wanted = {name: each for name, each in KNOWN.items() if name in targets or (everything and name != "authors")}
+    wanted = {name: each for name, each in EVERYTHING.items() if name in targets or (everything and name != "authors")}
     if any(each.figure for each in wanted.values()):
         canvas(1, 1)  # says at once whether figures can be drawn here
     chosen = _chosen([each.recipe() for each in wanted.values()], methods, graphs)

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import SignnapError
+from ..storage import expect_folder
 from .options import (
+    CategoricalColumns,
     Device,
     Endpoints,
     FeatureColumns,
@@ -21,6 +23,7 @@ from .options import (
     Json,
     LabelColumn,
     Nodes,
+    SplitColumn,
     open_graph,
     open_run,
     path,
@@ -39,6 +42,8 @@ def train(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
+    categorical_columns: CategoricalColumns = None,
+    split_column: SplitColumn = None,
     method: Annotated[str | None, typer.Option(help="See signnap methods.")] = None,
     backbone: Annotated[str | None, typer.Option(help="gcn, resgcn, jknet, sage or gat.")] = None,
     objective: Annotated[str | None, typer.Option(help="nce or infonce.")] = None,
@@ -81,7 +86,9 @@ def train(
     changes = _recorded(out, seeds) if resume and config is None else {}
     changes |= _changes(config, flags, more or [])
     _check(changes, preset, config)
-    loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
+    expect_folder(out)
+    columns = id_column, label_column, feature_columns, categorical_columns, split_column
+    loaded = open_graph(graph, nodes, endpoints, *columns)
     from ..methods.registry import method_class
     from ..train.progress import progress
 
@@ -177,6 +184,8 @@ def embed(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
+    categorical_columns: CategoricalColumns = None,
+    split_column: SplitColumn = None,
     as_json: Json = False,
 ) -> None:
     """Embed a graph with a trained model; rows carry your node ids in your order."""
@@ -187,7 +196,8 @@ def embed(
             if out.samefile(given):
                 raise SignnapError(f"--out is {out}, which is a file of the graph itself: expected another one")
     model = open_run(run)
-    loaded = open_graph(graph, nodes, endpoints, id_column, label_column, feature_columns)
+    columns = id_column, label_column, feature_columns, categorical_columns, split_column
+    loaded = open_graph(graph, nodes, endpoints, *columns, runs=[run])
     z = model.transform(loaded)
     write_embeddings(out, z, loaded.ids)
     say(f"wrote {z.shape[0]:,} embeddings of width {z.shape[1]} to {out}")

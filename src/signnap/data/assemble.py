@@ -14,7 +14,7 @@ from ..graph.foreign import feature_matrix
 from .catalog import DATASETS
 from .structure import COLUMNS, structural_features
 
-log = logging.getLogger("signnap")
+_log = logging.getLogger(__name__)
 
 
 def assemble(source: np.ndarray, target: np.ndarray, x: Any | None, num_nodes: int, **fields: Any) -> Graph:
@@ -28,9 +28,9 @@ def assemble(source: np.ndarray, target: np.ndarray, x: Any | None, num_nodes: i
     )
     if bare:
         features, words = structural_features(source, target, num_nodes)
-        log.info("%s: %s", graph.name, words)
+        _log.info("%s: %s", graph.name, words)
         graph = replace(graph, x=compact(features), feature_names=COLUMNS)
-    log.info("%s: %s", graph.name, graph.report)
+    _log.info("%s: %s", graph.name, graph.report)
     return graph
 
 

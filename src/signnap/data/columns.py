@@ -1,43 +1,48 @@
-"""What the columns of a table mean: node ids, class labels, features."""
+"""Columns of a table as text or numbers, and what is made of them: node ids and class labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..errors import SignnapError
-from .tables import Table, is_number
+from .tables import Table
 
 #: Ids become fixed-width text, where one very long id would widen them all.
 _LONGEST_KEY = 1000
-_MAX_CATEGORIES = 10_000
 #: How R, pandas and databases write a cell without a value.
-_MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan", "None", "<NA>")
+MISSING = ("NA", "N/A", "NULL", "null", "NaN", "nan", "None", "<NA>")
 
 
-def keys(table: Table, name: str) -> Any:
-    """A column of ids or labels as trimmed text, null where empty.
+def texts(table: Table, name: str) -> Any:
+    """A column as trimmed text, null where empty.
 
-    Every cell by itself, so that no other cell decides who it is: a whole number followed by ".0", as data frames
+    Every cell by itself, so that no other cell decides what it is: a whole number followed by ".0", as data frames
     write integers next to gaps, is that whole number, and 7, "7" and 7.0 are one and the same.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    column = _plain(table.columns[name])
+    column = plain(table.columns[name])
     try:
-        text = _trimmed(_float_text(column) if pa.types.is_floating(column.type) else column)
+        text = trimmed(_float_text(column) if pa.types.is_floating(column.type) else column)
     except pa.ArrowException as error:
         kind = column.type
         raise SignnapError(f"column {name!r} of {table.title} is of type {kind}: expected text or integers") from error
+    return _without_point_zero(text)
+
+
+def keys(table: Table, name: str) -> Any:
+    """The same for a column of ids or labels, none of them longer than one can be."""
+    import pyarrow.compute as pc
+
+    text = texts(table, name)
     lengths = pc.fill_null(pc.binary_length(text), 0).to_numpy()
     if len(lengths) and lengths.max() > _LONGEST_KEY:
         place = table.place(int(lengths.argmax()))
         raise SignnapError(f"{place}, column {name!r} is {lengths.max():,} bytes long: expected at most {_LONGEST_KEY}")
-    return _without_point_zero(text)
+    return text
 
 
 def object_keys(values: Iterable[Any]) -> Any:
@@ -83,9 +88,26 @@ def to_ids(text: Any) -> np.ndarray:
     return np.array(text.to_pylist(), dtype=np.str_)
 
 
+def own_ids(text: Any, table: Table, *names: str) -> np.ndarray:
+    """Text keys as ids of the type that their columns have: what a Parquet file calls text stays text, even digits."""
+    if table.typed and any(is_text(plain(table.columns[name]).type) for name in names):
+        return np.array(text.to_pylist(), dtype=np.str_)
+    return to_ids(text)
+
+
+def blanks_around(table: Table, name: str) -> int:
+    """How many cells of a column have blanks before or after their text."""
+    import pyarrow.compute as pc
+
+    column = plain(table.columns[name])
+    if not is_text(column.type):
+        return 0
+    return pc.sum(pc.not_equal(pc.utf8_trim_whitespace(column), column)).as_py() or 0
+
+
 def read_labels(table: Table, name: str) -> tuple[np.ndarray | None, tuple[str, ...]]:
     """Class numbers (−1 where missing) and the class names they count through, in sorted order."""
-    codes, values = encode(_without_missing(keys(table, name)))
+    codes, values = encode(without_missing(keys(table, name)))
     if not len(values):
         return None, ()
     order = np.argsort(to_ids(values), kind="stable")
@@ -101,8 +123,8 @@ def is_measured(table: Table, name: str) -> bool:
     """
     import pyarrow as pa
 
-    column = _plain(table.columns[name])
-    numbers = _parse_numbers(_trimmed(column)) if _is_text(column.type) else column
+    column = plain(table.columns[name])
+    numbers = parse_numbers(trimmed(column)) if is_text(column.type) else column
     if numbers is None or not pa.types.is_floating(numbers.type):
         return False
     values = numbers.drop_null().to_numpy()
@@ -110,88 +132,7 @@ def is_measured(table: Table, name: str) -> bool:
     return bool((values % 1).any()) and 2 * len(np.unique(values)) > len(values)
 
 
-def read_features(table: Table, names: Sequence[str], *, chosen: bool) -> tuple[Any, tuple[str, ...], list[str]]:
-    """One column per number or boolean, one per value of a text column; the matrix is sparse if text is involved.
-
-    ``chosen`` says that the user listed the columns, and so may want one that differs in every row. Returns the
-    matrix, the names of its columns, and which columns were text.
-    """
-    blocks: list[Any] = []
-    labels: list[str] = []
-    text: list[str] = []
-    for name in names:
-        values = as_numbers(table, name)
-        if values is not None:
-            blocks.append(values)
-            labels.append(name)
-        else:
-            matrix, categories = _one_hot(table, name, chosen)
-            blocks.append(matrix)
-            labels += [f"{name}={value}" for value in categories]
-            text.append(name)
-    return _side_by_side(blocks), tuple(labels), text
-
-
-def as_numbers(table: Table, name: str) -> np.ndarray | None:
-    """A column of numbers or booleans as float32, every one finite; None if it holds text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = _plain(table.columns[name])
-    if _is_text(column.type):
-        parsed = _parse_numbers(_trimmed(column))
-        if parsed is None:
-            return None
-    else:
-        try:
-            parsed = pc.cast(column, pa.float64(), safe=False)
-        except pa.ArrowException as error:
-            found = f"column {name!r} of {table.title} is of type {column.type}"
-            raise SignnapError(f"{found}: expected numbers, booleans or text") from error
-    with np.errstate(over="ignore"):
-        values = parsed.to_numpy(zero_copy_only=False).astype(np.float32)
-    wrong = np.flatnonzero(~np.isfinite(values))
-    if len(wrong):
-        raise bad_number(table, name, int(wrong[0]))
-    return values
-
-
-def bad_number(table: Table, name: str, row: int) -> SignnapError:
-    """Name the cell that is not a number."""
-    cell = table.columns[name][row].as_py()
-    found = "is empty" if cell is None or not str(cell).strip() else f"holds {str(cell)[:50]!r}"
-    return SignnapError(f"{table.place(row)}, column {name!r} {found}: expected a finite number")
-
-
-def _one_hot(table: Table, name: str, chosen: bool) -> tuple[sp.csr_matrix, list[str]]:
-    text = _trimmed(_plain(table.columns[name]))
-    codes, found = encode(text)
-    values = found.to_pylist()
-    numeric = np.array([*(is_number(value) for value in values), False])[codes]
-    given = np.array([*(value not in _MISSING for value in values), False])[codes]
-    if 2 * numeric.sum() > given.sum():  # one bad cell must not turn a column of numbers into categories
-        raise bad_number(table, name, int(np.flatnonzero(~numeric & (codes >= 0))[0]))
-    if len(values) > _MAX_CATEGORIES or (len(values) == len(table) and not chosen):
-        count = "different text in every row" if len(values) == len(table) else f"{len(values):,} different texts"
-        advice = "leave it out by naming the feature columns to use"
-        raise SignnapError(f"column {name!r} of {table.title} holds {count}, too many to be categories: {advice}")
-    order = sorted(range(len(values)), key=values.__getitem__)
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[order] = np.arange(len(values))
-    present = codes >= 0
-    start = np.concatenate([[0], np.cumsum(present)])
-    ones = np.ones(int(present.sum()), dtype=np.float32)
-    matrix = sp.csr_matrix((ones, rank[codes[present]], start), shape=(len(table), len(values)))
-    return matrix, [values[i] for i in order]
-
-
-def _side_by_side(blocks: list[Any]) -> Any:
-    if not any(sp.issparse(block) for block in blocks):
-        return np.column_stack(blocks) if blocks else None
-    return sp.hstack([block if sp.issparse(block) else sp.csr_matrix(block[:, None]) for block in blocks], format="csr")
-
-
-def _parse_numbers(text: Any) -> Any | None:
+def parse_numbers(text: Any) -> Any | None:
     """Text as numbers, null where one is missing; None if anything else is there, or nothing but words for missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -199,7 +140,7 @@ def _parse_numbers(text: Any) -> Any | None:
     try:
         return pc.cast(text, pa.float64())
     except pa.ArrowInvalid:
-        text = _without_missing(text)
+        text = without_missing(text)
     if text.null_count == len(text):
         return None
     try:
@@ -212,15 +153,15 @@ def _parse_numbers(text: Any) -> Any | None:
         return None
 
 
-def _without_missing(text: Any) -> Any:
+def without_missing(text: Any) -> Any:
     """Null in place of the words for it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.is_in(text, value_set=pa.array(_MISSING, text.type)), None, text)
+    return pc.if_else(pc.is_in(text, value_set=pa.array(MISSING, text.type)), None, text)
 
 
-def _plain(column: Any) -> Any:
+def plain(column: Any) -> Any:
     """Undo the dictionary encoding that data frames use for categories."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -228,13 +169,14 @@ def _plain(column: Any) -> Any:
     return pc.cast(column, column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of its several types of text."""
     import pyarrow as pa
 
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"
 
 
-def _trimmed(text: Any) -> Any:
+def trimmed(text: Any) -> Any:
     """Strip blanks; what is left empty is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc

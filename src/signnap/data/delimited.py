@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SignnapError
+from ..storage import cannot_read
 from .quotes import check_quotes
 
-log = logging.getLogger("signnap")
+_log = logging.getLogger(__name__)
 
 _QUOTED = re.compile(r'"[^"]*"')
 _LEADING_COMMENTS = re.compile(rb"\A(?:[ \t]*(?:[#%][^\n]*)?\n)+")
@@ -64,7 +65,7 @@ def read_delimited(path: Path, *, one_line: bool = False) -> Cells:
         found = f"{path}, line {cells.line(broken)} opens a quote that closes in a later line"
         raise SignnapError(f"{found}: expected every cell of an edge list on one line")
     if broken is not None:
-        log.info("%s: some cells hold several lines, the first of them in line %d", path, cells.line(broken))
+        _log.info("%s: some cells hold several lines, the first of them in line %d", path, cells.line(broken))
     return cells
 
 
@@ -72,7 +73,7 @@ def _text_bytes(path: Path) -> bytes:
     try:
         data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
-        raise SignnapError(f"cannot read {path}: {error.strerror or error}") from error
+        raise cannot_read(path, error) from error
     if b"\0" in data:
         raise SignnapError(f"{path} is not a text file: expected a table with one row per line, in UTF-8")
     try:
@@ -89,7 +90,7 @@ def _without_comments(data: bytes, path: Path) -> bytes:
     if remarks is None:
         return data
     lines = remarks.group().count(b"\n")
-    log.info("%s: skipped %d lines of comments before the table", path, lines)
+    _log.info("%s: skipped %d lines of comments before the table", path, lines)
     return b"\n" * lines + data[remarks.end() :]
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from ..errors import SignnapError
 from ..graph import Graph
 from ..storage import replacing
-from .columns import as_numbers, bad_number, first_repeat, keys, object_keys, to_ids
+from .columns import first_repeat, keys, object_keys, own_ids
+from .features import numbers
 from .nodes import complete
-from .tables import ID_NAMES, Table, check_file, is_number, read_table
+from .tables import ID_NAMES, Table, check_file, read_table
 
-log = logging.getLogger("signnap")
+_log = logging.getLogger(__name__)
 
 EMBEDDING_SUFFIXES = (".npy", ".csv", ".parquet")
 
@@ -55,16 +56,16 @@ def read_embeddings(path: str | Path, graph: Graph | None = None) -> tuple[np.nd
     check_file(path)
     if suffix == ".npy":
         return _read_npy(path), None
-    table = read_table(path, header=[[name] for name in ID_NAMES], keys=1)
+    table = read_table(path, header=[[name] for name in ID_NAMES], keys=1, counted=True)
     if not len(table):
         raise SignnapError(f"{path} holds no rows below its header: expected one per node")
     key = table.first_of(ID_NAMES) or (None if graph is None else _column_of_ids(table, graph))
-    columns = [_numbers(table, name) for name in table.columns if name != key and name not in table.nameless]
+    columns = [numbers(table, name) for name in table.columns if name != key and name not in table.nameless]
     if not columns:
         raise SignnapError(f"{path} has no columns of numbers: expected id, e0, e1, …")
     if key is None:
-        log.info("%s: no column of ids (%s), so all rows are in the graph's order", path, ", ".join(ID_NAMES))
-    return np.column_stack(columns), None if key is None else to_ids(complete(table, key))
+        _log.info("%s: no column of ids (%s), so all rows are in the graph's order", path, ", ".join(ID_NAMES))
+    return np.column_stack(columns), None if key is None else own_ids(complete(table, key), table, key)
 
 
 def _column_of_ids(table: Table, graph: Graph) -> str | None:
@@ -79,7 +80,7 @@ def _column_of_ids(table: Table, graph: Graph) -> str | None:
         found = keys(table, name).to_pylist()
         counts = name in table.nameless and found == rows
         if None not in found and not counts and sorted(found) == expected:
-            log.info("%s: took column %r, which holds the graph's ids, for the ids", table.title, name)
+            _log.info("%s: took column %r, which holds the graph's ids, for the ids", table.title, name)
             return name
     return None
 
@@ -153,14 +154,6 @@ def _read_npy(path: Path) -> np.ndarray:
         reason = "it holds pickled objects" if "Python objects" in str(error) else "it is damaged or something else"
         raise SignnapError(f"{path} is not a plain .npy array of numbers: {reason}") from error
     return _checked(array, f"the embeddings in {path}")
-
-
-def _numbers(table: Table, name: str) -> np.ndarray:
-    values = as_numbers(table, name)
-    if values is None:
-        cells = [str(cell).strip() for cell in table.columns[name].to_pylist()]
-        raise bad_number(table, name, next((row for row, cell in enumerate(cells) if not is_number(cell)), 0))
-    return values
 
 
 def _graph_keys(graph: Graph) -> Any:

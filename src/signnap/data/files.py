@@ -12,11 +12,11 @@ import numpy as np
 from ..errors import SignnapError
 from ..graph import Graph
 from .assemble import assemble
-from .columns import encode, to_ids
-from .nodes import complete, describe_nodes, first_null, node_ids
+from .columns import encode, own_ids
+from .nodes import column_of_ids, complete, describe_nodes, first_null, node_ids
 from .tables import ID_NAMES, Table, check_file, endpoint_columns, endpoint_headers, listed, read_table
 
-log = logging.getLogger("signnap")
+_log = logging.getLogger(__name__)
 
 
 def graph_from_files(
@@ -26,29 +26,33 @@ def graph_from_files(
     source_column: str | None = None,
     target_column: str | None = None,
     id_column: str | None = None,
-    label_column: str | None = None,
-    feature_columns: Sequence[str] | None = None,
+    trained_on: Sequence[str] | None = None,
+    **about_nodes: Any,
 ) -> Graph:
-    """Read a graph from tables.
+    """Read a graph from tables; ``about_nodes`` are options of ``describe_nodes``.
 
     Nodes keep the order of the node table; without one, the order in which the edge list first names them.
     """
     name, endpoints = Path(edges).stem, (source_column, target_column)
     if nodes is None:
-        _needs_node_table(id_column=id_column, label_column=label_column, feature_columns=feature_columns)
-        rows, ids = _in_order_of_appearance(*_endpoints(_edge_table(edges, endpoints), *endpoints))
+        _needs_node_table(id_column=id_column, **about_nodes)
+        edge_table = _edge_table(edges, endpoints)
+        columns = _endpoints(edge_table, *endpoints)
+        rows, ids = _in_order_of_appearance(*(complete(edge_table, column) for column in columns))
         if not len(ids):
             raise SignnapError(f"{edges} holds no edges below its header: expected at least one")
-        return assemble(*rows, None, len(ids), ids=to_ids(ids), name=name)
+        return assemble(*rows, None, len(ids), ids=own_ids(ids, edge_table, *columns), name=name)
     check_file(edges)  # of two files that are missing, the first is the one to name
-    sure = [[word.lower()] for word in (*ID_NAMES, id_column, label_column) if word]
+    told = id_column, about_nodes.get("label_column"), about_nodes.get("split_column")
+    sure = [[word.lower()] for word in (*ID_NAMES, *told) if word]
     table = read_table(nodes, header=sure, keys=1)
-    column = table.require(id_column) if id_column else table.first_of(ID_NAMES) or next(iter(table.columns))
+    column = table.require(id_column) if id_column else column_of_ids(table)
     ids = node_ids(table, column)
     edge_table = _edge_table(edges, endpoints, ids)
-    rows = _rows_of(edge_table, _endpoints(edge_table, *endpoints), ids, table)
-    x, described = describe_nodes(table, label_column, feature_columns, ids=column)
-    return assemble(*rows, x, len(ids), ids=to_ids(ids), name=name, **described)
+    ends = [complete(edge_table, end) for end in _endpoints(edge_table, *endpoints)]
+    rows = _rows_of(edge_table, ends, ids, f"column {column!r} of {table.title}")
+    x, described = describe_nodes(table, ids=column, trained_on=trained_on, **about_nodes)
+    return assemble(*rows, x, len(ids), ids=own_ids(ids, table, column), name=name, **described)
 
 
 def _needs_node_table(**given: Any) -> None:
@@ -61,12 +65,13 @@ def _edge_table(path: str | Path, endpoints: Sequence[str | None], ids: Any = No
     return read_table(path, header=endpoint_headers(*endpoints), keys=2, one_line=True, ids=ids)
 
 
-def _endpoints(table: Table, source: str | None, target: str | None) -> tuple[Any, Any]:
+def _endpoints(table: Table, source: str | None, target: str | None) -> tuple[str, str]:
+    """The two columns that are read; a note names those that are not."""
     chosen = endpoint_columns(table, source, target)
     ignored = [name for name in table.columns if name not in chosen]
     if ignored:
-        log.info("%s: edges from %r to %r; ignored other columns: %s", table.title, *chosen, listed(ignored))
-    return complete(table, chosen[0]), complete(table, chosen[1])
+        _log.warning("%s: edges from %r to %r; ignored other columns: %s", table.title, *chosen, listed(ignored))
+    return chosen
 
 
 def _in_order_of_appearance(source: Any, target: Any) -> tuple[tuple[np.ndarray, np.ndarray], Any]:
@@ -82,8 +87,8 @@ def _in_order_of_appearance(source: Any, target: Any) -> tuple[tuple[np.ndarray,
     return (number[codes[: len(source)]], number[codes[len(source) :]]), names.take(pa.array(order))
 
 
-def _rows_of(edges: Table, ends: Sequence[Any], ids: Any, nodes: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Look up the row of every endpoint in the node table."""
+def _rows_of(edges: Table, ends: Sequence[Any], ids: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Look up the row of every endpoint among the ids, which are read from ``where``."""
     import pyarrow.compute as pc
 
     source, target = (pc.index_in(column, value_set=ids) for column in ends)
@@ -92,5 +97,6 @@ def _rows_of(edges: Table, ends: Sequence[Any], ids: Any, nodes: Table) -> tuple
     ]
     if unknown:
         row, column = min(unknown, key=lambda pair: pair[0])
-        raise SignnapError(f"{edges.place(row)} names node {column[row].as_py()!r}, which is not in {nodes.title}")
+        found = f"{edges.place(row)} names node {column[row].as_py()!r}, which is not in {where}"
+        raise SignnapError(f"{found} (--id-column names another column of ids)")
     return source.to_numpy().astype(np.int64), target.to_numpy().astype(np.int64)

@@ -15,7 +15,7 @@ from .files import graph_from_files
 from .objects import from_networkx, from_pyg, from_scipy
 from .tables import TABLE_SUFFIXES, check_file
 
-_SYNTHETIC = ("synthetic", "demo")
+_SYNTHETIC = "synthetic"
 _SUFFIXES = (*TABLE_SUFFIXES, ".npz")
 
 
@@ -27,25 +27,39 @@ def load_graph(
     target_column: str | None = None,
     id_column: str | None = None,
     label_column: str | None = None,
+    split_column: str | None = None,
     feature_columns: Sequence[str] | None = None,
+    categorical_columns: Sequence[str] | None = None,
+    trained_on: Sequence[str] | None = None,
 ) -> Graph:
     """Load a graph from wherever it is.
 
     ``source`` is the name of a benchmark, "synthetic", the path of an edge list (.csv, .tsv, .txt, .parquet; with a
     node table in ``nodes``) or of an .npz archive, a PyG ``Data``, a NetworkX graph, or a pair of a scipy adjacency
-    and a feature matrix. A Graph is returned as it is. The other arguments name columns of the tables; label_column
-    and feature_columns also name node attributes of a NetworkX graph.
+    and a feature matrix. A Graph is returned as it is. The other arguments name columns of the tables; those for
+    labels, split, features and categories also name node attributes of a NetworkX graph.
+
+    ``split_column`` holds train, val or test and is what the split ``public`` reads. ``categorical_columns`` are
+    features that become one 0/1 column per value, even if they look like numbers. ``trained_on`` are the feature names
+    of a trained model (``model.facts_["feature_names"]``): what was a category or a number then is one again, however
+    few nodes there are.
     """
-    about_nodes = {"label_column": label_column, "feature_columns": feature_columns}
+    about_nodes = {
+        "label_column": label_column, "split_column": split_column, "feature_columns": feature_columns,
+        "categorical_columns": categorical_columns,
+    }  # fmt: skip
     about_files = {
         "nodes": nodes, "source_column": source_column, "target_column": target_column, "id_column": id_column,
+        "trained_on": trained_on,
     }  # fmt: skip
     if isinstance(source, (str, Path)) and _is_table(source):
+        _expect_path(nodes)
         return graph_from_files(source, **about_files, **about_nodes)  # type: ignore[arg-type]
     if _is_instance(source, "networkx", "Graph"):
-        _refuse(source, about_files)
+        _refuse(source, about_files, "an edge list")
         return from_networkx(source, **about_nodes)  # type: ignore[arg-type]
-    _refuse(source, about_files | about_nodes)
+    _refuse(source, about_files, "an edge list")
+    _refuse(source, about_nodes, "a NetworkX graph or an edge list")
     if isinstance(source, Graph):
         return source
     if isinstance(source, (str, Path)):
@@ -68,11 +82,18 @@ def _is_instance(source: Any, module: str, name: str) -> bool:
     return loaded is not None and isinstance(source, getattr(loaded, name))
 
 
-def _refuse(source: Any, options: dict[str, Any]) -> None:
+def _expect_path(nodes: Any) -> None:
+    if nodes is not None and not isinstance(nodes, (str, Path)):
+        expected = f"the path of a table in {', '.join(TABLE_SUFFIXES)}"
+        raise SignnapError(f"nodes is a {type(nodes).__name__}: expected {expected}, so write it to one")
+
+
+def _refuse(source: Any, options: dict[str, Any], partner: str) -> None:
+    """Refuse options that only go with their ``partner``."""
     for option, value in options.items():
         if value is not None:
             what = str(source) if isinstance(source, (str, Path)) else f"a {type(source).__name__}"
-            raise SignnapError(f"{option} only goes with an edge list in {', '.join(TABLE_SUFFIXES)}, not with {what}")
+            raise SignnapError(f"{option} only goes with {partner} in {', '.join(TABLE_SUFFIXES)}, not with {what}")
 
 
 def _load_named(source: str | Path) -> Graph:
@@ -82,13 +103,13 @@ def _load_named(source: str | Path) -> Graph:
         from .public import load_public
 
         return load_public(name)
-    if name in _SYNTHETIC:
+    if name == _SYNTHETIC:
         from .synthetic import synthetic_graph
 
         return synthetic_graph()
     suffix = Path(name).suffix.lower()
     if suffix not in _SUFFIXES and os.path.basename(name) == name and not os.path.exists(name):
-        unknown = unknown_name("dataset", name, [*DATASETS, _SYNTHETIC[0]])
+        unknown = unknown_name("dataset", name, [*DATASETS, _SYNTHETIC])
         raise SignnapError(f"{unknown} (there is no file {name!r} either)")
     check_file(name)
     if suffix == ".npz":

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ..errors import SignnapError
 from ..graph import Graph, SparseFeatures
-from ..storage import replacing
+from ..storage import cannot_read, replacing
 from .assemble import assemble
 from .csr import checked_csr
 
@@ -73,7 +73,7 @@ class NpzArchive:
         try:
             self._zip = zipfile.ZipFile(self.path)
         except OSError as error:
-            raise SignnapError(f"cannot read {self.path}: {error.strerror or error}") from error
+            raise cannot_read(self.path, error) from error
         except _DAMAGE as error:
             raise self.fault("is not a numpy archive (.npz), or it was cut short") from error
         size = sum(member.file_size for member in self._zip.infolist())

@@ -12,16 +12,14 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from ..graph import Graph, SparseFeatures
-from ..graph.kernels import csr
+from ..graph import Graph
 from .assemble import assemble
 from .columns import first_repeat, object_keys, to_ids
-from .nodes import describe_nodes, may_be_label
+from .nodes import PARTS, as_list, describe_nodes, may_be_label
 from .tables import LABEL_NAMES, Table, listed
 
-log = logging.getLogger("signnap")
+_log = logging.getLogger(__name__)
 
-_PARTS = ("train", "val", "test")
 _VECTOR_NAMES = ("x", "feat", "features")
 _EDGE_NAMES = ("edge_weight", "edge_attr")
 
@@ -41,19 +39,6 @@ def from_pyg(data: Any) -> Graph:
     return assemble(source, target, getattr(data, "x", None), count, **fields)
 
 
-def to_pyg(graph: Graph) -> Any:
-    """Write a PyG ``Data`` with every edge in both directions; sparse features become a sparse CSR tensor."""
-    from torch_geometric.data import Data
-
-    x = graph.x
-    if isinstance(x, SparseFeatures):
-        x = csr(x.indptr.long(), x.indices.long(), x.values, x.shape)
-    fields = {} if graph.y is None else {"y": graph.y}
-    for part, nodes in (graph.given_split or {}).items():
-        fields[f"{part}_mask"] = torch.zeros(graph.num_nodes, dtype=torch.bool).index_fill_(0, nodes, True)
-    return Data(x=x, edge_index=graph.pattern.edge_index(), num_nodes=graph.num_nodes, **fields)
-
-
 def from_scipy(adjacency: Any, x: Any = None) -> Graph:
     """Read a square sparse adjacency, of which every non-zero is an edge, and a matrix with one row per node."""
     if not sp.issparse(adjacency):
@@ -68,12 +53,18 @@ def from_scipy(adjacency: Any, x: Any = None) -> Graph:
 
 
 def from_networkx(
-    graph: Any, *, label_column: str | None = None, feature_columns: Sequence[str] | None = None
+    graph: Any,
+    *,
+    label_column: str | None = None,
+    split_column: str | None = None,
+    feature_columns: Sequence[str] | None = None,
+    categorical_columns: Sequence[str] | None = None,
 ) -> Graph:
     """Read any NetworkX graph; its nodes, as integers or text, are the ids.
 
     Features are the vectors in attribute "x" (or "feat"), else all numeric attributes. Text becomes categories only
-    where ``feature_columns`` names it: an attribute like "club" is more often the answer than a clue.
+    where ``feature_columns`` or ``categorical_columns`` name it: an attribute like "club" is more often the answer
+    than a clue.
     """
     nodes = list(graph.nodes)
     row = {node: number for number, node in enumerate(nodes)}
@@ -83,13 +74,20 @@ def from_networkx(
     _note_unused(title, list(dict.fromkeys(str(name) for *_, found in graph.edges(data=True) for name in found)))
     columns = {name: _column(values) for name, values in attributes.items() if not _is_vector(values)}
     table = Table(title, columns, lambda number: f"{title}, node {str(ids[number])!r}")
-    chosen = _default_features(attributes, table, label_column) if feature_columns is None else feature_columns
+    told = label_column, split_column, *as_list(categorical_columns)
+    chosen = _default_features(attributes, table, told) if feature_columns is None else feature_columns
     wanted: list[str] = []
-    for name in [chosen] if isinstance(chosen, str) else chosen:
+    for name in as_list(chosen):
         unfolded = _unfold(name, attributes.get(name, []), ids)
         columns |= unfolded
         wanted += unfolded or [name]
-    x, fields = describe_nodes(table, label_column, wanted)
+    x, fields = describe_nodes(
+        table,
+        label_column=label_column,
+        split_column=split_column,
+        feature_columns=wanted,
+        categorical_columns=categorical_columns,
+    )
     if graph.name:
         fields["name"] = str(graph.name)
     return assemble(ends[:, 0], ends[:, 1], x, len(nodes), ids=ids, **fields)
@@ -98,7 +96,7 @@ def from_networkx(
 def _note_unused(title: str, names: list[str]) -> None:
     """Say that edges are there or not, whatever else is known of them, as for the other columns of an edge list."""
     if names:
-        log.info("%s: weights of edges are not used; ignored %s", title, listed(names))
+        _log.warning("%s: weights of edges are not used; ignored %s", title, listed(names))
 
 
 def _check_weights(entries: sp.coo_matrix) -> None:
@@ -117,23 +115,29 @@ def _class_numbers(y: Any, count: int) -> Tensor | None:
     y = y.squeeze(1) if y.dim() == 2 and y.shape[1] == 1 else y
     numbers = y.nan_to_num(-1).long() if y.is_floating_point() else y.long()
     if y.shape != (count,) or bool((y > numbers).any()):
-        log.info("ignored y of shape %s and type %s: not one class number per node", tuple(y.shape), y.dtype)
+        _log.warning("ignored y of shape %s and type %s: not one class number per node", tuple(y.shape), y.dtype)
         return None
     return numbers.clamp(min=-1)
 
 
 def _given_split(data: Any, count: int) -> dict[str, Tensor] | None:
-    masks = {part: getattr(data, f"{part}_mask", None) for part in _PARTS}
-    if all(mask is None for mask in masks.values()):
-        return None
-    if any(mask is None or mask.dtype != torch.bool or mask.shape != (count,) for mask in masks.values()):
-        log.info("ignored the masks of the PyG data: expected train_mask, val_mask and test_mask, one value per node")
-        return None
-    return {part: mask.cpu().nonzero().view(-1) for part, mask in masks.items()}  # type: ignore[union-attr]
+    """The parts that have a mask; whoever uses the split says which of them is missing."""
+    masks: dict[str, Any] = {part: getattr(data, f"{part}_mask", None) for part in PARTS}
+    usable = {part: mask for part, mask in masks.items() if _is_mask(mask, count)}
+    ignored = [f"{part}_mask" for part, mask in masks.items() if mask is not None and part not in usable]
+    if ignored:
+        _log.warning("ignored %s of the PyG data: expected one true or false per node", ", ".join(ignored))
+    return {part: mask.cpu().nonzero().view(-1) for part, mask in usable.items()} or None
+
+
+def _is_mask(mask: Any, count: int) -> bool:
+    return isinstance(mask, Tensor) and mask.dtype == torch.bool and mask.shape == (count,)
 
 
 def _networkx_ids(nodes: list[Any]) -> np.ndarray:
     text = object_keys(nodes)
+    if trimmed := sum(isinstance(node, str) and node != node.strip() for node in nodes):
+        _log.warning("the NetworkX graph: removed the blanks around %d ids", trimmed)
     again = first_repeat(text)
     if again is not None:
         written = text[again].as_py()
@@ -147,18 +151,19 @@ def _attributes(graph: Any) -> dict[str, list[Any]]:
     return {str(name): [found.get(name) for _, found in graph.nodes(data=True)] for name in names}
 
 
-def _default_features(attributes: dict[str, list[Any]], table: Table, label: str | None) -> list[str]:
+def _default_features(attributes: dict[str, list[Any]], table: Table, told: Sequence[str | None]) -> list[str]:
+    """The attributes that are features where nobody says it; ``told`` are those of which something was said."""
     vectors = [name for name in _VECTOR_NAMES if _is_vector(attributes.get(name, []))]
     if vectors:
         return vectors[:1]
     numbers = (int, float, np.number, np.bool_, type(None))
-    named = [name for name in table.columns if name != label and name.lower() in LABEL_NAMES]
-    labels = [label, *(name for name in named if may_be_label(table, name))]
-    rest = {name: values for name, values in attributes.items() if name not in labels}
+    named = [name for name in table.columns if name not in told and name.lower() in LABEL_NAMES]
+    labels = [name for name in named if may_be_label(table, name)]
+    rest = {name: values for name, values in attributes.items() if name not in (*told, *labels)}
     chosen = [name for name, values in rest.items() if all(isinstance(value, numbers) for value in values)]
     ignored = [name for name in rest if name not in chosen]
     if ignored:
-        log.info("ignored node attributes that are not numbers: %s", ", ".join(ignored))
+        _log.warning("ignored node attributes that are not numbers: %s", ", ".join(ignored))
     return chosen
 
 

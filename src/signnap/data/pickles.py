@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SignnapError
+from ..storage import cannot_read
 from .csr import checked_csr
 
 _MAX_BYTES = 1 << 27
@@ -70,7 +71,7 @@ def read_pickle(path: Path) -> Any:
             raise SignnapError(f"{path} is {size:,} bytes long, the limit is {_MAX_BYTES:,}")
         content = path.read_bytes()
     except OSError as error:
-        raise SignnapError(f"cannot read {path}: {error.strerror or error}") from error
+        raise cannot_read(path, error) from error
     try:
         _check_sizes(content)
         return _built(_Reader(content, path).load())

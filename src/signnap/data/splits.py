@@ -18,6 +18,7 @@ from ..errors import SignnapError
 from ..graph import Graph
 from .catalog import DATASETS
 from .load import load_graph
+from .split_names import parse_split
 
 _PAPER_SEED = 42
 _PAPER_PER_CLASS = (20, 30)
@@ -60,9 +61,8 @@ def make_split(graph: Any, spec: str, seed: int = 0) -> Split:
     coauthor_physics (inductive), and 20 and 30 nodes of each class everywhere else.
     """
     graph = load_graph(graph)
-    name = "inductive:paper" if spec == "inductive" else spec
-    rule = name.removeprefix("inductive:")
-    inductive = rule != name
+    rule, inductive = parse_split(spec)
+    name = f"inductive:{rule}" if inductive else rule
     labels = _labels(graph)
     parts: Parts | None
     if rule == "paper":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import difflib
 import logging
 import os
@@ -14,7 +15,7 @@ from typing import Any
 from ..errors import SignnapError, unknown_name
 from .delimited import Cells, read_delimited
 
-log = logging.getLogger("signnap")
+_log = logging.getLogger(__name__)
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
 
@@ -36,12 +37,16 @@ _NAMES_NOTED = 5
 
 @dataclass(frozen=True)
 class Table:
-    """Named Arrow columns, and where in its source each row stands (for error messages)."""
+    """Named Arrow columns, and where in its source each row stands (for error messages).
+
+    ``typed`` says that the source has types, so that digits in a column of text are text.
+    """
 
     title: str
     columns: dict[str, Any]
     place: Callable[[int], str]
     nameless: frozenset[str] = frozenset()
+    typed: bool = False
 
     def __len__(self) -> int:
         return max(map(len, self.columns.values()), default=0)
@@ -62,13 +67,20 @@ class Table:
 
 
 def read_table(
-    path: str | Path, *, header: Sequence[Sequence[str]], keys: int, one_line: bool = False, ids: Any = None
+    path: str | Path,
+    *,
+    header: Sequence[Sequence[str]],
+    keys: int,
+    one_line: bool = False,
+    counted: bool = False,
+    ids: Any = None,
 ) -> Table:
     """Read any supported file, whose cells must not be longer than a line if ``one_line``.
 
     A text file may lack a header. The first row is one if it holds all names of one of the groups in ``header``,
     unless they are several and all turn up in the first ``keys`` columns again: u and v may be nodes. Otherwise it is
     data as soon as one of its first ``keys`` cells is a number, or turns up in those columns again, or all are ``ids``.
+    Columns that may be ``counted`` have a header as well if that is 0, 1, 2, …
     """
     path = Path(path)
     check_file(path)
@@ -76,7 +88,10 @@ def read_table(
     if suffix == ".parquet":
         return _read_parquet(path)
     if suffix in TABLE_SUFFIXES:
-        return _with_header(read_delimited(path, one_line=one_line), header, keys, ids)
+        cells = read_delimited(path, one_line=one_line)
+        first = cells.first_row()
+        count = counted and len(first) > 1 and first == [str(number) for number in range(len(first))]
+        return _with_header(cells, first, skip=int(count or _is_header(cells, first, header, keys, ids)))
     raise SignnapError(f"{path} ends in {suffix!r}: expected a table in {', '.join(TABLE_SUFFIXES)}")
 
 
@@ -125,9 +140,7 @@ def is_number(cell: str) -> bool:
     return _NUMBER.fullmatch(cell) is not None
 
 
-def _with_header(cells: Cells, header: Sequence[Sequence[str]], keys: int, ids: Any) -> Table:
-    first = cells.first_row()
-    skip = int(_is_header(cells, first, header, keys, ids))
+def _with_header(cells: Cells, first: list[str], skip: int) -> Table:
     numbered = [f"column {i + 1}" for i in range(len(first))]
     names = [name or number for name, number in zip(first, numbered, strict=True)] if skip else numbered
     nameless = [name for name, cell in zip(names, first, strict=True) if skip and cell in _NAMELESS]
@@ -154,9 +167,9 @@ def _is_header(cells: Cells, first: list[str], header: Sequence[Sequence[str]], 
     shown = listed(first)
     if known:
         words = "took the first row for data, as its names turn up again (name the columns if it is the header)"
-        log.info("%s: %s: %s", cells.path, words, shown)
+        _log.info("%s: %s: %s", cells.path, words, shown)
     elif not again:
-        log.info("%s: took the first row for its header: %s", cells.path, shown)
+        _log.info("%s: took the first row for its header: %s", cells.path, shown)
     return not again
 
 
@@ -201,8 +214,10 @@ def _read_parquet(path: Path) -> Table:
             if file.metadata.num_rows * file.metadata.num_columns > _MAX_CELLS:
                 raise SignnapError(f"{path} claims {file.metadata.num_rows:,} rows: expected a table that fits memory")
             table = file.read()
+            stored = _stored_schema(file.metadata)
         table.validate(full=True)  # that text is UTF-8, for one
         names = table.column_names
+        columns = [_as_stored(stored, name, column) for name, column in zip(names, table.columns, strict=True)]
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise SignnapError(f"{path} is not a readable Parquet file: {reason}") from error
@@ -210,7 +225,25 @@ def _read_parquet(path: Path) -> Table:
         raise SignnapError(f"{path} has no columns: expected at least one")
     return Table(
         title=str(path),
-        columns=_by_name(path, names, table.columns),
+        columns=_by_name(path, names, columns),
         place=lambda row: f"{path}, row {row + 1}",
         nameless=frozenset(_NAMELESS),
+        typed=True,
     )
+
+
+def _stored_schema(metadata: Any) -> Any | None:
+    """The types that Arrow had when it wrote the file, if it did."""
+    import pyarrow as pa
+
+    written = (metadata.metadata or {}).get(b"ARROW:schema")
+    return None if written is None else pa.ipc.read_schema(pa.py_buffer(base64.b64decode(written)))
+
+
+def _as_stored(stored: Any | None, name: str, column: Any) -> Any:
+    """Categories of numbers as categories again: the reader of the file gives those of text only."""
+    import pyarrow as pa
+
+    if stored is None or stored.get_field_index(name) < 0:
+        return column
+    return column.dictionary_encode() if pa.types.is_dictionary(stored.field(name).type) else column

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
 from ..contracts import Encoder
-from ..errors import SignnapError, unknown_name
+from ..errors import SignnapError
 from ..graph import View, multiply_all
-
-#: RReLU draws slopes from 1/8 to 1/3; the code of GRACE and GCA calls it in a way that always takes their mean.
-_RRELU_SLOPE = (1 / 8 + 1 / 3) / 2
-#: name -> a function of the number of slopes that are learned
-ACTIVATIONS: dict[str, Callable[[int], nn.Module]] = {
-    "relu": lambda slopes: nn.ReLU(),
-    "prelu": nn.PReLU,
-    "rrelu": lambda slopes: nn.LeakyReLU(_RRELU_SLOPE),
-    "elu": lambda slopes: nn.ELU(),
-    "none": lambda slopes: nn.Identity(),
-}
+from .activations import find_activation
 
 
 class SymmetricConvolution(nn.Module):
@@ -73,8 +63,7 @@ class ConvolutionalStack(Encoder):
         sizes = [in_dim, *widths]
         if len(sizes) < 2 or min(sizes) < 1:
             raise SignnapError(f"the widths are {list(widths)} after {in_dim} features: expected at least one of each")
-        if activation not in ACTIVATIONS:
-            raise unknown_name("activation", activation, ACTIVATIONS)
+        activate = find_activation(activation)
         if momentum is not None and not 0 <= momentum <= 1:
             raise SignnapError(f"the momentum of batch norm is {momentum}: expected a number between 0 and 1")
         self.layers = nn.ModuleList()
@@ -82,7 +71,7 @@ class ConvolutionalStack(Encoder):
             then = nn.Sequential()
             if activate_last or depth < len(widths):
                 then.extend([] if momentum is None else [nn.BatchNorm1d(width, momentum=momentum)])
-                then.append(ACTIVATIONS[activation](width if slope_per_unit else 1))
+                then.append(activate(width if slope_per_unit else 1))
             self.layers.append(SymmetricConvolution(before, width, then, propagate=propagate))
 
     def forward(self, view: View) -> Tensor:

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from ..contracts import Encoder
-from ..errors import SignnapError, unknown_name
+from ..errors import SignnapError
 from ..graph import View, attention, drop_features, dropout, multiply, spmm
-from .convolutional import ACTIVATIONS
+from .activations import find_activation
 
 
 class GATLayer(nn.Module):
@@ -81,13 +81,12 @@ class GATStack(Encoder):
         widths = [dim] * (layers - 1) + [dim if out_dim is None else out_dim]
         if odd := [width for width in widths if width % heads]:
             raise SignnapError(f"dim is {odd[0]} with {heads} heads: expected a multiple of the number of heads")
-        if activation not in ACTIVATIONS:
-            raise unknown_name("activation", activation, ACTIVATIONS)
+        activate = find_activation(activation)
         self.dropout = dropout
         rate = dropout if attention_dropout is None else attention_dropout
         self.layers = nn.ModuleList()
         for number, (before, width) in enumerate(zip([in_dim, *widths], widths, strict=False), 1):
-            then = ACTIVATIONS[activation](1) if activate_last or number < layers else None
+            then = activate(1) if activate_last or number < layers else None
             self.layers.append(GATLayer(before, heads, width // heads, rate, bias=bias, then=then))
 
     def forward(self, view: View) -> Tensor:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
-from ..errors import SignnapError
 from ..graph import SparseFeatures
-from ..rows import Array, Embeddings
-from .parts import labelled_parts
+from ..graph.foreign import Array
+from ..rows import Embeddings
+from .parts import balanced_accuracy, labelled_parts
 
 #: Inverse strengths of the L2 penalty: half powers of ten from 0.01 to 10,000.
 GRID = tuple(10 ** (k / 2) for k in range(-4, 9))
@@ -22,9 +23,13 @@ _TOLERANCE = 1e-6  # at scikit-learn's 1e-4 a warm start passes for converged an
 
 @dataclass(frozen=True)
 class LogisticResult:
-    """The chosen classifier; accuracies are shares in [0, 1], and ``c`` is the inverse strength of its penalty."""
+    """The chosen classifier; accuracies are shares in [0, 1], and ``c`` is the inverse strength of its penalty.
+
+    ``balanced_accuracy`` is the mean over classes of their shares of right answers among the test nodes.
+    """
 
     test_accuracy: float
+    balanced_accuracy: float
     val_accuracy: float
     c: float
 
@@ -45,8 +50,6 @@ def logistic_probe(
     parts = labelled_parts(embeddings, y, train, val, test)
     x_train, x_val, x_test = (_unit_rows(part.x) for part in (parts.train, parts.val, parts.test))
     y_train, y_val, y_test = (part.y.cpu().numpy() for part in (parts.train, parts.val, parts.test))
-    if len(np.unique(y_train)) == 1:
-        raise SignnapError(f"the training part holds class {y_train[0]} only: logistic regression needs two")
     # Each fit starts where the last, more strongly penalised one ended, which saves most of its iterations.
     model = LogisticRegression(max_iter=_MOST_ITERATIONS, tol=_TOLERANCE, warm_start=True)
     best_accuracy, best_c, predicted, worse = -1.0, 0.0, y_test, 0
@@ -60,7 +63,9 @@ def logistic_probe(
                 break
             if accuracy > best_accuracy:
                 best_accuracy, best_c, predicted = accuracy, c, model.predict(x_test)
-    return LogisticResult(float(np.mean(predicted == y_test)), best_accuracy, best_c)
+    right = torch.from_numpy(predicted == y_test)
+    balanced = float(balanced_accuracy(right, torch.from_numpy(y_test)))
+    return LogisticResult(float(right.double().mean()), balanced, best_accuracy, best_c)
 
 
 def _unit_rows(x: Embeddings) -> Any:

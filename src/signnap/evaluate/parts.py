@@ -9,7 +9,8 @@ from torch import Tensor
 
 from ..errors import SignnapError
 from ..graph import SparseFeatures
-from ..rows import Array, Embeddings, as_embeddings, as_tensor, first_bad_row, take_rows
+from ..graph.foreign import Array, as_tensor
+from ..rows import Embeddings, as_embeddings, expect_finite, take_rows
 
 #: So many classes are taken for granted, however few nodes there are to learn them from.
 _CLASSES = 1000
@@ -51,6 +52,8 @@ def labelled_parts(embeddings: Embeddings | Array, y: Array | None, train: Array
     if classes > max(learned, _CLASSES):
         raise SignnapError(f"there are {classes:,} classes for {learned:,} training nodes: are these labels?")
     parts = [_part(name, embeddings, labels, nodes) for name, nodes in named.items()]
+    if len(found := parts[0].y.unique()) == 1:
+        raise SignnapError(f"the training part holds class {int(found)} only: expected at least two classes")
     return Parts(parts[0], parts[1], parts[2], classes)
 
 
@@ -69,8 +72,13 @@ def _part(name: str, embeddings: Embeddings, y: Tensor, nodes: Tensor) -> Part:
     if len(missing):
         raise SignnapError(f"node {int(nodes[missing[0]])} of the {name} part has no label: expected a class number")
     x = take_rows(embeddings, nodes)
-    bad = first_bad_row(x)
-    if bad is not None:
-        raise SignnapError(f"the embedding of node {int(nodes[bad])} holds NaN or infinity: expected finite numbers")
+    expect_finite(x, nodes=nodes)
     device = x.values.device if isinstance(x, SparseFeatures) else x.device
     return Part(x, labels.long().to(device))
+
+
+def balanced_accuracy(right: Tensor, y: Tensor) -> Tensor:
+    """The share of right answers (…, n) in each class of ``y`` by itself, averaged over the classes."""
+    _, classes, counts = y.unique(return_inverse=True, return_counts=True)
+    found = right.new_zeros(*right.shape[:-1], len(counts), dtype=torch.float64)
+    return (found.index_add_(-1, classes, right.double()) / counts).mean(dim=-1)

@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import fmean, stdev
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import SignnapError, expect_float32, unknown_name
+from ..errors import SignnapError, unknown_name
 from ..graph import SparseFeatures
-from ..rows import Array, Embeddings, as_embeddings, as_tensor
+from ..graph.foreign import Array, as_tensor, expect_float32
+from ..rows import Embeddings, as_embeddings
 from .logistic import LogisticResult, logistic_probe
+from .parts import balanced_accuracy
 from .probe import ProbeResult, ProbeSettings, linear_probe
 
 _log = logging.getLogger(__name__)
 
-#: Name -> (kind, settings). "linear" is the paper's for SIGNNAP, "linear-dgi" its one for DGI (spec §4.4, item 7), and
-#: "linear-plain" is fairer between methods (spec §2.7, item 10). "linear-quick" shows that something can be judged.
-#: Those with a number of steps are by the authors of DGI, MVGRL and CCA-SSG (spec §4.4, §4.5 and §5.1, items 5).
-PROBES: dict[str, tuple[str, ProbeSettings | None]] = {
-    "linear": ("linear", ProbeSettings()),
-    "linear-plain": ("linear", ProbeSettings(logit_dropout=0.0)),
-    "linear-dgi": ("linear", ProbeSettings(lr=0.01, weight_decay=0.0, logit_dropout=0.0)),
-    "linear-quick": ("linear", ProbeSettings(epochs=20)),
-    "linear-100": ("linear", ProbeSettings(0.01, 0.0, 100, 100, 0.0, choose="last")),
-    "linear-300": ("linear", ProbeSettings(0.01, 0.0, 300, 300, 0.0, choose="last")),
-    "linear-2000": ("linear", ProbeSettings(0.01, 1e-4, 2000, 2000, 0.0, choose="accuracy")),
-    "logistic": ("logistic", None),
+_DGI = ProbeSettings(lr=0.01, weight_decay=0.0, logit_dropout=0.0)
+
+#: Name -> settings, None for one that is not linear. "linear" is the paper's for SIGNNAP, "linear-dgi" its one for DGI
+#: (spec §4.4, item 7), and "linear-plain" is fairer between methods (spec §2.7, item 10). "linear-quick" shows that
+#: something can be judged. Those with a number of steps are by the authors of DGI, MVGRL and CCA-SSG (spec §4.4, §4.5
+#: and §5.1, items 5).
+PROBES: dict[str, ProbeSettings | None] = {
+    "linear": ProbeSettings(),
+    "linear-plain": ProbeSettings(logit_dropout=0.0),
+    "linear-dgi": _DGI,
+    "linear-quick": ProbeSettings(epochs=20),
+    "linear-100": replace(_DGI, epochs=100, patience=100, choose="last"),
+    "linear-300": replace(_DGI, epochs=300, patience=300, choose="last"),
+    "linear-2000": replace(_DGI, weight_decay=1e-4, epochs=2000, patience=2000, choose="accuracy"),
+    "logistic": None,
 }
 
 
@@ -43,8 +47,8 @@ def probe_settings(probe: str, weight_decay: float | None = None) -> ProbeSettin
     """
     if probe not in PROBES:
         raise unknown_name("probe", probe, PROBES)
-    settings = PROBES[probe][1]
-    if settings is None or settings.weight_decay != ProbeSettings.weight_decay or weight_decay is None:
+    settings = PROBES[probe]
+    if settings is None or settings.weight_decay is not None:
         return settings
     return replace(settings, weight_decay=weight_decay)
 
@@ -58,7 +62,16 @@ class Summary:
     values: list[float]
 
     def __str__(self) -> str:
-        return f"{self.mean:.2f} ± {self.std:.2f}"
+        return plus_minus(self.mean, self.std)
+
+
+def plus_minus(mean: float, std: float, digits: int = 2) -> str:
+    """Write a mean and its spread.
+
+    >>> plus_minus(85.953, 1.4), plus_minus(0.98125, 0.0049, 3)
+    ('85.95 ± 1.40', '0.981 ± 0.005')
+    """
+    return f"{mean:.{digits}f} ± {std:.{digits}f}"
 
 
 def summarize(values: Sequence[float]) -> Summary:
@@ -75,10 +88,12 @@ class Score:
 
     ``runs[e][p]`` is the test accuracy of encoder e read by probe p, ``val_runs`` that on validation. With one encoder
     the spread is over its probes, as in the paper; with several it is over the encoders' means, which is what a user
-    who trains once will meet.
+    who trains once will meet. ``balanced_accuracy`` is that of each class of test nodes by itself, averaged over
+    classes: where one class is frequent it says what ``accuracy`` does not.
     """
 
     accuracy: Summary
+    balanced_accuracy: Summary
     val_accuracy: Summary
     probe: str
     protocol: str
@@ -86,9 +101,6 @@ class Score:
     probe_seeds: int
     runs: list[list[float]]
     val_runs: list[list[float]]
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def score(
@@ -129,8 +141,9 @@ def score(
 
     results = [judge(z, draw) for z, draw in zip(embeddings, draws, strict=True)]
     runs = [[100 * r.test_accuracy for r in probes] for probes in results]
+    balanced = [[100 * r.balanced_accuracy for r in probes] for probes in results]
     val_runs = [[100 * r.val_accuracy for r in probes] for probes in results]
-    return _scored(runs, val_runs, probe, _protocol(len(runs), len(runs[0])))
+    return _scored(runs, balanced, val_runs, probe, _protocol(len(runs), len(runs[0])))
 
 
 def _note_equal(embeddings: Sequence[Embeddings | Array]) -> None:
@@ -155,15 +168,42 @@ def score_classes(scores: Sequence[Array], y: Array, val: Array, test: Array) ->
     """Judge networks that were trained on labels, one per encoder seed, by the class they score highest."""
     if not len(scores):
         raise SignnapError("expected a list with the class scores of one or more encoder seeds")
-    share = lambda s, y, part: 100 * float((s[part].argmax(dim=1) == y[part]).double().mean())
-    runs, val_runs = ([[share(*map(as_tensor, (s, y, part)))] for s in scores] for part in (test, val))
-    protocol = f"{_counted(len(runs), 'encoder')}, no probe: the network is the classifier"
-    return _scored(runs, val_runs, "none", protocol)
+    protocol = f"{_counted(len(scores), 'encoder')}, no probe: the network is the classifier"
+    labels = as_tensor(y)
+    return _without_probe([as_tensor(s).argmax(dim=1) == labels for s in scores], labels, val, test, protocol)
 
 
-def _scored(runs: list[list[float]], val_runs: list[list[float]], probe: str, protocol: str) -> Score:
+def score_most_frequent(y: Array, train: Array, val: Array, test: Array) -> Score:
+    """Judge the most frequent class of the training nodes as the answer for every node, which needs no embedding.
+
+    Of several that are equally frequent, as they are where so many of each class were drawn, one is guessed for every
+    node: what that gives on average.
+    """
+    labels = as_tensor(y, "labels")
+    learned = labels[as_tensor(train)].bincount(minlength=int(labels.max()) + 1)
+    frequent = learned == learned.max()
+    right = frequent[labels] / frequent.sum()
+    return _without_probe([right], labels, val, test, "no seed: no node is looked at")
+
+
+def _without_probe(right: Sequence[Tensor], y: Tensor, val: Array, test: Array, protocol: str) -> Score:
+    """Score how right each encoder seed is about every node."""
+    judged = as_tensor(test)
+    runs, val_runs = ([[_accuracy(r, as_tensor(part))] for r in right] for part in (test, val))
+    balanced = [[100 * float(balanced_accuracy(r[judged], y[judged]))] for r in right]
+    return _scored(runs, balanced, val_runs, "none", protocol)
+
+
+def _accuracy(right: Tensor, nodes: Tensor) -> float:
+    return 100 * float(right[nodes].double().mean())
+
+
+def _scored(
+    runs: list[list[float]], balanced: list[list[float]], val_runs: list[list[float]], probe: str, protocol: str
+) -> Score:
     return Score(
         accuracy=_over_seeds(runs),
+        balanced_accuracy=_over_seeds(balanced),
         val_accuracy=_over_seeds(val_runs),
         probe=probe,
         protocol=protocol,

@@ -18,9 +18,9 @@ from ..evaluate import score
 from ..graph import Graph, SparseFeatures
 from ..methods.signnap import SIGNNAP
 from ..perturb import DropEdge
-from ..storage import write_text
+from ..storage import expect_folder, write_text
 from ..train.checkpoint import RunFolder
-from ..train.progress import progress
+from ..train.progress import Report, silent
 from ..train.session import Interrupted
 
 ITERATIONS = 400
@@ -33,18 +33,20 @@ Stability: mean cosine between the embeddings of ten copies of the graph that ea
 the mean embedding is subtracted (so a constant map scores 0). Raw features ignore edges, so they cannot move."""
 
 
-def run_demo(out: Path, seed: int = 0) -> dict[str, Any]:
+def run_demo(out: Path, seed: int = 0, *, report: Report = silent) -> dict[str, Any]:
     """Train SIGNNAP on the generated graph and compare it with raw features and its own untrained encoder.
 
     The classifier learns on the whole graph from 20 labels a class. ``accuracy_perturbed`` asks the same classifier
-    about the test nodes after 30 % of the edges are gone; ``stability`` is how little embeddings move then.
+    about the test nodes after 30 % of the edges are gone; ``stability`` is how little embeddings move then. ``report``
+    is called after each of the ``ITERATIONS`` of training.
     """
+    expect_folder(out)
     begun = time.perf_counter()
     graph = synthetic_graph(seed)
     split = make_split(graph, "per-class:20:30", seed=seed)
     files = {"run": out / "run", "embeddings": out / "embeddings.csv", "result": out / "demo.json"}
     _clear(RunFolder(files["run"]), files["embeddings"], files["result"])
-    model = _trained(graph, files["run"], seed)
+    model = _trained(graph, files["run"], seed, report)
     features = graph.view().x
     rows = [
         _row("raw features", graph, split, features, features, None),
@@ -74,12 +76,11 @@ def _clear(folder: RunFolder, *others: Path) -> None:
         file.unlink()
 
 
-def _trained(graph: Graph, folder: Path, seed: int) -> SIGNNAP:
+def _trained(graph: Graph, folder: Path, seed: int, report: Report) -> SIGNNAP:
     """The model, trained in a folder that is marked before anything else is in it."""
     write_text(folder / MARK, "signnap demo made the run in this folder, and the next demo may remove it.\n")
     try:
-        with progress(ITERATIONS) as report:
-            return SIGNNAP(iterations=ITERATIONS, seed=seed).fit(graph, out=folder, report=report)
+        return SIGNNAP(iterations=ITERATIONS, seed=seed).fit(graph, out=folder, report=report)
     except Interrupted as stopped:
         raise Interrupted("the demo was stopped while it trained: run it again, it begins anew") from stopped
 

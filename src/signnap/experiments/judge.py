@@ -1,4 +1,4 @@
-"""Judge trained models, or anybody's embeddings, on a labelled graph, always beside the two trivial baselines."""
+"""Judge trained models, or anybody's embeddings, on a labelled graph, always beside three trivial baselines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from torch import Tensor
 
 from .. import rng
 from ..data import Split, make_split
+from ..data.split_names import parse_split
 from ..errors import SignnapError
-from ..evaluate import Score, score, score_classes
+from ..evaluate import Score, score, score_classes, score_most_frequent
 from ..graph import Graph, row_normalized
 from ..methods.method import Method
 from ..methods.settings import probe_weight_decay
@@ -37,11 +38,11 @@ def judge(
     dropped: bool = False,
     report: Report = silent,
 ) -> dict[str, Any]:
-    """Score the subjects (one per encoder seed), raw features and an untrained encoder on one split.
+    """Score the subjects (one per encoder seed), raw features, an untrained encoder and the most frequent class.
 
     Networks that were trained on labels are their own classifiers; their split has to be this one. ``dropped`` trains
     the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6). ``report`` is called
-    between these three judgements.
+    between the first three judgements; the last takes no time.
     """
     _expect_seeds_of_one_model([subject for subject in subjects if isinstance(subject, Method)])
     parts = make_split(graph, split)
@@ -49,14 +50,17 @@ def judge(
     options: dict[str, Any] = {"probe": probe, "seeds": range(seeds)}
     main = judged(subjects, graph, parts, dropped=dropped, **options)
     report(1, "next: raw features")
-    features = row_normalized(graph.x) if _normalizes(subjects) else graph.x
+    normalized = _normalizes(subjects)
+    features = row_normalized(graph.x) if normalized else graph.x
     baselines = {"raw features": score([features], *_nodes(graph, parts), **options | _decay(graph))}
     report(2, "next: an untrained encoder")
     untrained = [_blank(subject, number).untrained(graph) for number, subject in enumerate(subjects)]
     baselines["untrained encoder"] = judged(untrained, graph, parts, **options)
+    baselines["most frequent class"] = score_most_frequent(*_nodes(graph, parts))
     return {
         "graph": graph.name,
         "split": parts.name,
+        "features": "rows divided by their sum" if normalized else "as given",
         **_public(main),
         "baselines": {name: _public(result) for name, result in baselines.items()},
     }
@@ -116,8 +120,9 @@ def _normalizes(subjects: Sequence[Method | Tensor]) -> bool:
 
 def _note_other_split(models: Sequence[Method], parts: Split) -> None:
     """Say that nodes were hidden in training, but not those of this split."""
-    for split in sorted({model.settings_.split for model in models if model.settings_.split.startswith("inductive")}):
-        if (split.partition(":")[2] or "paper") != parts.name.removeprefix("inductive:"):
+    for split in sorted({model.settings_.split for model in models}):
+        rule, hidden = parse_split(split)
+        if hidden and rule != parse_split(parts.name)[0]:
             _log.info("training hid the nodes that %s judges, but the split is %s", split, parts.name)
 
 
@@ -130,10 +135,11 @@ def _decay(graph: Graph) -> dict[str, float]:
 
 
 def _public(result: Score) -> dict[str, Any]:
-    summary = {"mean": result.accuracy.mean, "std": result.accuracy.std}
+    spread = lambda summary: {"mean": summary.mean, "std": summary.std}
     return {
-        "accuracy": summary,
-        "val_accuracy": {"mean": result.val_accuracy.mean, "std": result.val_accuracy.std},
+        "accuracy": spread(result.accuracy),
+        "balanced_accuracy": spread(result.balanced_accuracy),
+        "val_accuracy": spread(result.val_accuracy),
         "protocol": result.protocol,
         "probe": result.probe,
         "encoder_seeds": result.encoder_seeds,
@@ -156,7 +162,7 @@ def _trained_on_labels(subjects: Sequence[Method | Tensor], parts: Split) -> boo
     if taught and len(taught) < len(subjects):
         raise SignnapError("some of the models were trained on labels and some were not: judge them one kind at a time")
     for model in taught:
-        if model.settings_.split.removeprefix("inductive:") != parts.name.removeprefix("inductive:"):
+        if parse_split(model.settings_.split)[0] != parse_split(parts.name)[0]:
             raise SignnapError(
                 f"the model was trained on labels of the split {model.settings_.split}: expected that one"
             )

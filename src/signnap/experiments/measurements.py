@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
-from .cells import Results
+from .results import Results
 
 
 def measurements(results: Results) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,10 @@ from typing import Any
 from ..config import read_toml
 from .cells import Cell
 
+#: The row of ours that the paper's figures and claims are about …
+OURS = "SIGNNAP(GCN)"
+#: … and those that it is drawn beside, itself the last.
+COMPARED = ("GCN", "DropEdge(GCN)", "DGI", OURS)
 #: The columns of the paper's tables.
 GRAPHS = ("pubmed", "facebook", "coauthor_cs", "amazon_computers", "amazon_photo", "coauthor_physics")
 
@@ -44,6 +48,11 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
 def reported() -> dict[str, Any]:
     """The paper's numbers by table and figure."""
     return json.loads((resources.files(__package__) / "paper.json").read_text(encoding="utf-8"))
+
+
+def reported_as(name: str) -> str:
+    """What the paper calls a row: it does not say which GCC it ran, so that both of ours stand beside its one."""
+    return name.split(",", maxsplit=1)[0]
 
 
 @cache

@@ -8,22 +8,31 @@ from math import nan
 from typing import Any
 
 from ..evaluate import Summary
+from ..report.canvas import Style
 from ..report.curves import Line
 from . import markdown
+from .paper import OURS
 
 Row = dict[str, Any] | None
+#: How a method is drawn in every figure; the two that see labels are both blue.
+STYLES = {
+    "GCN": Style("#56b4e9", "o"),
+    "DropEdge(GCN)": Style("#0072b2", "s"),
+    "DGI": Style("#009e73", "^"),
+    OURS: Style("#d55e00", "D"),
+}
 
 
 def absent(rows: Iterable[Row]) -> str:
     """Why there is nothing to draw of these rows, in a word or two; empty if there is something."""
-    states = [_state(row) for row in rows]
+    states = [*map(markdown.state, rows)]
     return "" if "" in states else ", ".join(dict.fromkeys(states))
 
 
 def first_look(row: Row, look: str) -> Any:
     """What was seen in the first encoder seed; words if there is nothing. Some looks are at seed 0 alone."""
     if row is None or "error" in row:
-        return _state(row)
+        return markdown.state(row)
     return row["looks"][look][0] or "first seed not run"
 
 
@@ -42,7 +51,7 @@ def note(rows: Mapping[tuple[str, str], Row], seeds: int) -> str:
     """Which rows, by name and point, are not there or lack encoder seeds, in a sentence for each reason."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for (name, point), row in rows.items():
-        if reason := _state(row) or _lacking(row, seeds):
+        if reason := markdown.state(row) or _lacking(row, seeds):
             reasons.setdefault(reason, {}).setdefault(name, []).append(point)
     whole = Counter(name for name, _ in rows)
     said = lambda name, points: name if len(points) == whole[name] else f"{name}: {', '.join(points)}"
@@ -52,12 +61,6 @@ def note(rows: Mapping[tuple[str, str], Row], seeds: int) -> str:
         parts = "all" if everything else "; ".join(said(*each) for each in names.items())
         sentences.append(f"{reason.capitalize()} – {parts}.")
     return " ".join(sentences)
-
-
-def _state(row: Row) -> str:
-    if row is None:
-        return "not run"
-    return "failed" if "error" in row else ""
 
 
 def _lacking(row: Row, seeds: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 
@@ -38,9 +39,9 @@ def properties(
         return z
 
     return {
-        "stability": stability(draw, copies=copies, nodes=nodes).as_dict(),
-        "smoothness": smoothness(model.embed_view(view), view.pattern, rng.generator(seed, "pairs")).as_dict(),
-        "identifiability": identifiability(draw(), draw(), rng.generator(seed, "sample")).as_dict(),
+        "stability": asdict(stability(draw, copies=copies, nodes=nodes)),
+        "smoothness": asdict(smoothness(model.embed_view(view), view.pattern, rng.generator(seed, "pairs"))),
+        "identifiability": asdict(identifiability(draw(), draw(), rng.generator(seed, "sample"))),
     }
 
 

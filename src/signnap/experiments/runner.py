@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import inf
-from multiprocessing import active_children, get_context, parent_process
-from threading import Thread
 from typing import Any
 
 import torch
@@ -22,18 +16,20 @@ from ..data import load_graph, make_split
 from ..errors import SignnapError
 from ..evaluate import probe_settings
 from ..graph import Graph
-from ..methods.facts import choose_device
+from ..methods.device import choose_device
 from ..methods.method import Method
 from ..methods.registry import method_class
 from ..methods.settings import probe_weight_decay
 from ..train.progress import Report, silent
-from .cells import Cell, Results, trained_together
+from .cells import Cell, trained_together
+from .elsewhere import Job, Judges, done, judging
 from .judge import embedded, judged, judged_elsewhere, marks_of
 from .looks import find_look
 from .provenance import failure, provenance
+from .results import Results
 
 #: what else is measured of one encoder, by name
-Looks = dict[str, "_Job"]
+Looks = dict[str, Job]
 
 
 def run_cells(
@@ -56,8 +52,8 @@ def run_cells(
     """
     begun, todo = time.perf_counter(), results.missing(cells, seeds)
     groups = trained_together(todo)
-    with _pool(jobs) as pool:
-        runner = _Runner(results, choose_device(device), pool, failed)
+    with judging(jobs) as judges:
+        runner = _Runner(results, choose_device(device), judges, failed)
         if todo:
             results.write()
         with runner.keeping():
@@ -96,7 +92,7 @@ class _Runner:
 
     results: Results
     device: torch.device
-    pool: ProcessPoolExecutor | None
+    judges: Judges
     failed: Callable[[Cell, str], None]
     load: Callable[[str], Graph] = field(default_factory=_loader)
     pending: list[_Pending] = field(default_factory=list)
@@ -139,7 +135,7 @@ class _Runner:
             cost["collapsed"] = collapsed
         return graph, models, cost
 
-    def _judge(self, cell: Cell, graph: Graph, model: Method, seed: int) -> tuple[_Job, Looks]:
+    def _judge(self, cell: Cell, graph: Graph, model: Method, seed: int) -> tuple[Job, Looks]:
         """Hand an encoder to its judges: here where they need the encoder, elsewhere where its rows are enough."""
         parts = make_split(graph, cell.split, seed=seed if cell.redrawn else 0)
         assert graph.y is not None  # or there would be no split
@@ -148,28 +144,20 @@ class _Runner:
         decay = probe_weight_decay(graph.name)
         if model.uses_labels or cell.dropped:
             options: dict[str, Any] = {"probe": cell.probe, "seeds": range(cell.probe_seeds), "dropped": cell.dropped}
-            marks = _done(marks_of(judged([model], graph, parts, **options)))
+            marks = done(marks_of(judged([model], graph, parts, **options)))
         else:
-            marks = self._elsewhere(judged_elsewhere, *arrays, cell.probe, cell.probe_seeds, decay)
+            marks = self.judges.ask(judged_elsewhere, *arrays, cell.probe, cell.probe_seeds, decay)
         looks: Looks = {}
         for name in cell.looks:
             look = find_look(name)
             if look.first_only and seed:
-                looks[name] = _done(None)
+                looks[name] = done(None)
             elif look.of_model:
-                looks[name] = _done(look.measure(model, graph, parts))
+                looks[name] = done(look.measure(model, graph, parts))
             else:
                 rules = None if model.uses_labels else probe_settings(cell.probe, decay)
-                looks[name] = self._elsewhere(look.measure, *arrays, rules)
+                looks[name] = self.judges.ask(look.measure, *arrays, rules)
         return marks, looks
-
-    def _elsewhere(self, work: Callable[..., Any], *arguments: Any) -> _Job:
-        if self.pool is not None:
-            try:
-                return _Job(self.pool.submit(work, *arguments), partial(work, *arguments))
-            except BrokenProcessPool:  # one was killed, for its memory perhaps: from here on this process judges
-                self.pool = None
-        return _done(work(*arguments))
 
     def collect(self, *, wait: bool) -> None:
         """Write the rows whose judges are done; with ``wait``, all."""
@@ -207,14 +195,14 @@ class _Pending:
 
     cell: Cell
     row: dict[str, Any]
-    marks: list[_Job]
+    marks: list[Job]
     looks: list[Looks]
 
-    def _jobs(self) -> list[_Job]:
+    def _jobs(self) -> list[Job]:
         return [*self.marks, *(job for looks in self.looks for job in looks.values())]
 
     def is_done(self) -> bool:
-        return all(job.promise.done() for job in self._jobs())
+        return all(job.is_done() for job in self._jobs())
 
     def is_lost(self) -> bool:
         return any(job.is_lost() for job in self._jobs())
@@ -226,71 +214,6 @@ class _Pending:
         return {"test": tests, "val": vals, **({"looks": looks} if looks else {})}
 
 
-@dataclass
-class _Job:
-    """What a judge elsewhere has promised, and the same work, to be done here should that judge be killed."""
-
-    promise: Future[Any]
-    work: Callable[[], Any]
-
-    def is_lost(self) -> bool:
-        """Wait for the judge, and tell whether it was killed."""
-        return isinstance(self.promise.exception(), BrokenProcessPool)
-
-    def result(self) -> Any:
-        return self.work() if self.is_lost() else self.promise.result()
-
-
 def resolved(settings: Any) -> dict[str, Any]:
     """All settings but the seed, so that a row tells when a preset has changed since."""
     return {name: value for name, value in asdict(settings).items() if name != "seed"}
-
-
-def _done(value: Any) -> _Job:
-    """What a judge elsewhere would have promised, kept."""
-    kept: Future[Any] = Future()
-    kept.set_result(value)
-    return _Job(kept, lambda: value)
-
-
-@contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor | None]:
-    if not jobs:
-        yield None
-        return
-    others = active_children()
-    with _single_threads(), ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin_judging) as pool:
-        try:
-            yield pool
-        except BaseException:
-            for judge in active_children():  # nobody is left to read what they find
-                if judge not in others:
-                    judge.terminate()
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-def _begin_judging() -> None:
-    """Leave Ctrl-C to the parent, which ends its judges; if it is killed itself it cannot, so they watch it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent is not None  # only a judge elsewhere calls this
-    parent.join()
-    os._exit(1)  # whatever the judge is at
-
-
-@contextmanager
-def _single_threads() -> Iterator[None]:
-    """Keep new processes to one core each. They read this when they import numpy, before any code of ours runs."""
-    before = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    os.environ.update(dict.fromkeys(before, "1"))
-    try:
-        yield
-    finally:
-        for name in before:
-            del os.environ[name]
-        os.environ.update({name: value for name, value in before.items() if value is not None})

@@ -20,6 +20,9 @@ MAX_DIM = 256
 #: How coarse the products of embeddings may be in these two; elsewhere they are float32.
 PRECISIONS = ("float32", "tf32", "bf16")
 
+#: exp of this, times as many scores as anybody sums, is a float32 number, and so is its reciprocal.
+EXP_IS_SAFE = 60.0
+
 
 def usable(*tensors: Tensor) -> bool:
     """Whether the kernels can take these tensors: on the current CUDA device, with Triton installed.

@@ -16,26 +16,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from . import EXP_IS_SAFE
 from .halves import SCALE, halves
-from .tiles import PRODUCTS, Launch, accumulate, add_rows, cells_of, load_rows, products_of
-
-#: Launches by the width of an embedding, rounded up to a power of two: of the sums …
-SUMS = {
-    16: Launch(64, 64, 4, 2),
-    32: Launch(64, 64, 4, 2),
-    64: Launch(64, 64, 4, 2),
-    128: Launch(64, 64, 4, 2),
-    256: Launch(64, 32, 4, 2),
-}
-
-#: … and of the pull, which a program keeps in registers besides the scores of a tile.
-PULL = {
-    16: Launch(64, 64, 4, 2),
-    32: Launch(64, 64, 4, 2),
-    64: Launch(64, 64, 4, 2),
-    128: Launch(64, 64, 4, 2),
-    256: Launch(64, 32, 4, 2),
-}
+from .tiles import PRODUCTS, SHARED, accumulate, add_rows, cells_of, load_rows, products_of
 
 #: Columns, by kind of product, after which a pull is added to memory and begun anew; tiles divide it. If tensor cores
 #: round their sums towards zero, one sum over a whole graph would lose more digits than the products do.
@@ -44,14 +27,11 @@ SECTIONS = {"split": 1024, "single": 8192}
 #: Pairs weigh at most 2, and most about 1/N. So many times that, their lower halves are not too small for a float16.
 BOOST = tl.constexpr(64.0)
 
-#: Below this 1/τ, exp(score) and 1/D are float32 numbers whose product is a weight, which saves an exponential.
-_EXP_IS_SAFE = 60.0
-
 
 def log_sums(w: Tensor, temperature: float, precision: str = "float32") -> Tensor:
     """log D of every row, D_a = Σ_{b≠a} exp(w_a·w_b/τ), of two rows or more, none longer than one."""
     found = w.new_empty(len(w))
-    grid, given, options = _launch(SUMS, w, temperature, precision)
+    grid, given, options = _launch(w, temperature, precision)
     _log_sums[grid](found, *given, **options)
     return found
 
@@ -59,23 +39,22 @@ def log_sums(w: Tensor, temperature: float, precision: str = "float32") -> Tenso
 def pull(w: Tensor, temperature: float, log_sums: Tensor, precision: str = "float32") -> Tensor:
     """Σ_{b≠a} exp(w_a·w_b/τ)·(1/D_a + 1/D_b)·w_b for every row a."""
     found = w.new_zeros(w.shape)
-    grid, given, options = _launch(PULL, w, temperature, precision)
-    section, safe = SECTIONS[PRODUCTS[precision][0]], 1 / temperature < _EXP_IS_SAFE
+    grid, given, options = _launch(w, temperature, precision)
+    # Where exp(score) and 1/D are float32 numbers, a weight is their product, which saves an exponential.
+    section, safe = SECTIONS[PRODUCTS[precision][0]], 1 / temperature < EXP_IS_SAFE
     levels = log_sums - math.log(BOOST.value)
     _pull[grid](found, levels.neg_().exp_() if safe else levels, *given, section, safe, **options)
     return found
 
 
-def _launch(
-    table: dict[int, Launch], w: Tensor, temperature: float, precision: str
-) -> tuple[tuple[int], tuple[Any, ...], dict[str, int]]:
+def _launch(w: Tensor, temperature: float, precision: str) -> tuple[tuple[int], tuple[Any, ...], dict[str, int]]:
     """The grid, the arguments and the options that both kernels have in common."""
     count, dim = w.shape
     padded = max(16, triton.next_power_of_2(dim))
-    tile, (product, kind) = table[padded], PRODUCTS[precision]
-    sizes = (count, 1 / temperature, dim, padded, tile.anchors, tile.negatives, product)
+    tile, (product, kind) = SHARED[padded], PRODUCTS[precision]
+    sizes = (count, 1 / temperature, dim, padded, tile.rows, tile.columns, product)
     options = {"num_warps": tile.warps, "num_stages": tile.stages}
-    return (triton.cdiv(count, tile.anchors),), (*halves(w, kind, product == "split"), *sizes), options
+    return (triton.cdiv(count, tile.rows),), (*halves(w, kind, product == "split"), *sizes), options
 
 
 @triton.jit

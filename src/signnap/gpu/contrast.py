@@ -15,18 +15,10 @@ import triton.language as tl
 from torch import Tensor
 
 from .halves import SCALE, halves, split
-from .tiles import PRODUCTS, Launch, accumulate, across, add_rows, cells_of, load_rows, products_of
+from .tiles import PRODUCTS, SHARED, Launch, accumulate, across, add_rows, cells_of, load_rows, products_of
 
-#: Launches by the width of an embedding, rounded up to a power of two: anchors that share their negatives …
-SHARED = {
-    16: Launch(64, 64, 4, 2),
-    32: Launch(64, 64, 4, 2),
-    64: Launch(64, 64, 4, 2),
-    128: Launch(64, 64, 4, 2),
-    256: Launch(64, 32, 4, 2),
-}
-
-#: … and anchors that have their own. One warp each: sums over a tile then need neither shared memory nor barriers.
+#: As ``SHARED``, for anchors that have negatives of their own. One warp each: sums over a tile then need neither shared
+#: memory nor barriers.
 OWN = {
     16: Launch(1, 32, 1, 2),
     32: Launch(1, 32, 1, 2),
@@ -67,8 +59,8 @@ def contrast(
     matrices = [part for matrix in (z, other, upper, negatives) for part in (matrix, matrix.stride(0))]
     outputs = (loss, info, z_grad, other_grad)
     sizes = (count, share, negatives.shape[1], 1 / temperature)
-    constants = (dim, padded, tile.anchors, tile.negatives, product)
-    _contrast[(triton.cdiv(count, share) * triton.cdiv(share, tile.anchors),)](
+    constants = (dim, padded, tile.rows, tile.columns, product)
+    _contrast[(triton.cdiv(count, share) * triton.cdiv(share, tile.rows),)](
         *matrices, lower, shift, *outputs, *sizes, *constants, num_warps=tile.warps, num_stages=tile.stages
     )
     return loss, info, z_grad, other_grad

@@ -15,23 +15,23 @@ from torch import Tensor
 SCALE = tl.constexpr(256.0)
 
 
-def halves(bank: Tensor, kind: torch.dtype, both: bool) -> tuple[Tensor, Tensor | None]:
-    """The upper halves of the bank's numbers, scaled, and the lower halves if they are needed."""
-    upper = torch.empty(bank.shape, dtype=kind, device=bank.device)
+def halves(matrix: Tensor, kind: torch.dtype, both: bool) -> tuple[Tensor, Tensor | None]:
+    """The upper halves of a matrix's numbers, scaled, and the lower halves if they are needed."""
+    upper = torch.empty(matrix.shape, dtype=kind, device=matrix.device)
     lower = torch.empty_like(upper) if both else None
-    grid = (triton.cdiv(bank.numel(), 1024),)
-    _split_bank[grid](bank, bank.stride(0), upper, lower, bank.numel(), bank.shape[1], 1024)
+    grid = (triton.cdiv(matrix.numel(), 1024),)
+    _split_matrix[grid](matrix, matrix.stride(0), upper, lower, matrix.numel(), matrix.shape[1], 1024)
     return upper, lower
 
 
 @triton.jit
-def _split_bank(
-    bank: tl.tensor, stride: tl.tensor, upper: tl.tensor, lower: tl.tensor | None, size: tl.tensor,
+def _split_matrix(
+    matrix: tl.tensor, stride: tl.tensor, upper: tl.tensor, lower: tl.tensor | None, size: tl.tensor,
     DIM: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
-    number = tl.load(bank + (at // DIM * stride + at % DIM), mask=inside, other=0.0)
+    number = tl.load(matrix + (at // DIM * stride + at % DIM), mask=inside, other=0.0)
     above, below = split(number * SCALE, upper.dtype.element_ty)
     tl.store(upper + at, above, mask=inside)
     if lower is not None:

@@ -12,13 +12,22 @@ from .halves import SCALE, split
 
 
 class Launch(NamedTuple):
-    """Anchors and negatives in one tile, and the warps and pipeline stages that work on it."""
+    """Rows and columns of one tile of scores, and the warps and pipeline stages that work on it."""
 
-    anchors: int
-    negatives: int
+    rows: int
+    columns: int
     warps: int
     stages: int
 
+
+#: Launches by the width of an embedding, rounded up to a power of two, where all rows of a tile meet the same columns.
+SHARED = {
+    16: Launch(64, 64, 4, 2),
+    32: Launch(64, 64, 4, 2),
+    64: Launch(64, 64, 4, 2),
+    128: Launch(64, 64, 4, 2),
+    256: Launch(64, 32, 4, 2),
+}
 
 #: How each precision multiplies. A float16 has as many bits of mantissa as a tf32 number, and takes half the space.
 PRODUCTS = {"float32": ("split", torch.float16), "tf32": ("single", torch.float16), "bf16": ("single", torch.bfloat16)}
@@ -39,7 +48,7 @@ def cells_of(
     matrix: tl.tensor, index: tl.tensor, stride: tl.tensor, present: tl.tensor,
     DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """Where such rows lie, and which of their cells there are."""
+    """Addresses of those rows' cells, and a mask of those that exist."""
     columns = tl.arange(0, PADDED)
     inside = columns < DIM
     if AXIS == 1:
@@ -49,7 +58,7 @@ def cells_of(
 
 @triton.jit
 def across(values: tl.tensor, AXIS: tl.constexpr) -> tl.tensor:
-    """Values, one per row, ready to meet all columns of theirs; a scalar is."""
+    """Values, one per row, shaped to broadcast over columns; for axis 0 a scalar, which does so already."""
     if AXIS == 1:
         values = values[:, None]
     return values

@@ -16,7 +16,6 @@ from .pattern import Pattern
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, sender: Tensor, receiver: Tensor, kept: Tensor, pattern: Pattern, slope: float) -> Tensor:
-        sender, receiver = sender.contiguous(), receiver.contiguous()
         if usable(sender, receiver):
             from ..gpu.attention import attention
 
@@ -30,7 +29,7 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         sender, receiver, weights = ctx.saved_tensors
-        pattern, grad = ctx.pattern, grads[0].contiguous()
+        pattern, grad = ctx.pattern, grads[0]
         if usable(grad):
             from ..gpu.attention import attention_backward
 

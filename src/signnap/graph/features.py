@@ -98,14 +98,11 @@ def as_dense(x: Features) -> Tensor:
     return x
 
 
-def row_normalized(x: Features) -> Features:
+def row_normalized(x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:
     """Each row divided by the sum of its absolute values; empty rows are left alone.
 
     On non-negative features that is the row sum of spec §1; on signed ones the plain sum could be near zero.
     """
-    x = applied(x)
-    if isinstance(x, StreamedFeatures):
-        raise TypeError("streamed features are made from normalised ones, not the other way round")
     if isinstance(x, SparseFeatures):
         sums = np.asarray(abs(x.to_scipy()).sum(axis=1)).ravel()
         divisor = torch.from_numpy(np.repeat(np.where(sums == 0, 1, sums), np.diff(x.indptr.cpu().numpy())))

@@ -5,7 +5,8 @@ Each is checked before it is used, so that what is wrong with it is said in one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -24,7 +25,7 @@ _WHOLE, _NUMBERS = "iu", "biuf"  # numpy's one-letter kinds of data
 def as_tensor(array: Array, what: str = "array") -> Tensor:
     """Numbers as a tensor, which shares numpy's memory where torch would take that without a warning.
 
-    ``what`` they are is for the sentence on something that is no numbers.
+    ``what`` names them in the error if they are not numbers.
     """
     if isinstance(array, Tensor):
         return array
@@ -76,6 +77,23 @@ def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
     if found.shape != (num_nodes,):
         raise SignnapError(f"the ids have shape {found.shape}: expected ({num_nodes},), one per node")
     return found
+
+
+def expect_float32() -> None:
+    """Refuse to begin where torch makes tensors of another kind by default: weights would not fit features."""
+    if (kind := torch.get_default_dtype()) != torch.float32:
+        raise SignnapError(
+            f"torch's default dtype is {kind}: expected torch.float32, which set_default_dtype brings back"
+        )
+
+
+def hash_of(tensors: Iterable[Tensor]) -> str:
+    """Sixteen digits that other shapes or numbers would hardly have."""
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _as_array(given: Any, what: str) -> np.ndarray:

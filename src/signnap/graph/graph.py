@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..errors import SignnapError, expect_float32
+from ..errors import SignnapError
 from .features import Features, as_dense, compact, first_non_finite, row_normalized
-from .foreign import class_numbers, endpoints, node_ids
+from .foreign import class_numbers, endpoints, expect_float32, hash_of, node_ids
 from .pattern import Pattern
 from .sparse import SparseFeatures
 from .view import View
@@ -150,15 +148,6 @@ class Graph:
         """A hash of structure and features, stored with every run to recognise its graph."""
         x = [self.x.indptr, self.x.indices, self.x.values] if isinstance(self.x, SparseFeatures) else [self.x]
         return hash_of([self.pattern.indptr, self.pattern.indices, *x])
-
-
-def hash_of(tensors: Iterable[Tensor]) -> str:
-    """Sixteen digits that other shapes or numbers would hardly have."""
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        digest.update(str(tuple(tensor.shape)).encode())
-        digest.update(np.ascontiguousarray(tensor.cpu().numpy()).tobytes())
-    return digest.hexdigest()[:16]
 
 
 def _finite(x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:

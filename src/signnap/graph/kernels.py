@@ -1,4 +1,4 @@
-"""Sparse products over a fixed pattern: what message passing costs nothing less than.
+"""Sparse products over a fixed pattern: the part of message passing that nothing can avoid.
 
 On a CPU every kernel is one or two calls into torch's CSR routines, which measured about twenty times faster on
 two cores than gathering and scattering messages; on a GPU with Triton it is one of the kernels of ``gpu``. The
@@ -16,13 +16,16 @@ from torch import Tensor
 from ..gpu import usable
 from .pattern import Pattern
 
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly disabled")
-
 
 def csr(indptr: Tensor, indices: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
     """Wrap CSR arrays as a torch tensor without checking them: ours are valid by construction."""
     return torch.sparse_csr_tensor(indptr, indices, values, shape, check_invariants=False)
+
+
+with warnings.catch_warnings():  # torch says once that such tensors are in beta: it has said so now
+    warnings.simplefilter("ignore")
+    _none = torch.zeros(1, dtype=torch.int32, device="cpu")
+    csr(_none, _none[:0], _none[:0], (0, 0))
 
 
 def _multiply(
@@ -113,7 +116,10 @@ class _Convolve(torch.autograd.Function):
         result = grad.new_empty(ctx.shape)
         half = grad.shape[-1]
         shared = len(result) < len(grad)
-        torch.sum(grad, dim=0, keepdim=True, out=result[..., half:]) if shared else result[..., half:].copy_(grad)
+        if shared:
+            torch.sum(grad, dim=0, keepdim=True, out=result[..., half:])
+        else:
+            result[..., half:].copy_(grad)
         for number, (of_view, values) in enumerate(zip(grad, ctx.transposed, strict=True)):
             into = result[0 if shared else number]
             _multiply(ctx.pattern, values, of_view, into[:, :half], add=shared and number > 0)

@@ -20,7 +20,7 @@ def expect_32_bits(matrix: sp.csr_matrix, what: str) -> None:
 
 
 def int32(array: np.ndarray) -> Tensor:
-    """Numbers that were found to fit, as a tensor of theirs."""
+    """An array whose numbers are known to fit, as an int32 tensor."""
     return torch.from_numpy(np.ascontiguousarray(array, dtype=np.int32))
 
 

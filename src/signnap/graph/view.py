@@ -20,11 +20,12 @@ class Operator:
 
     pattern: Pattern
     values: Tensor
+    mirrored_values: Tensor | None = None  # where they came in the same pass
 
     @cached_property
     def transposed(self) -> Tensor:
         """The values of the transposed matrix, on the same pattern."""
-        return mirrored(self.pattern, self.values)
+        return mirrored(self.pattern, self.values) if self.mirrored_values is None else self.mirrored_values
 
     def __call__(self, dense: Tensor) -> Tensor:
         """The product with a dense matrix."""
@@ -88,10 +89,8 @@ class View:
         if usable(self.stored):
             from ..gpu.weights import mean_with_self
 
-            weights, transposed = mean_with_self(pattern.indptr, pattern.indices, pattern.mirror, self.stored, incoming)
-            operator = Operator(pattern, weights)
-            operator.__dict__["transposed"] = transposed  # came in the same pass
-            return operator
+            arrays = (pattern.indptr, pattern.indices, pattern.mirror)
+            return Operator(pattern, *mean_with_self(*arrays, self.stored, incoming))
         values = self.incoming.to(self.stored.dtype) if incoming else self.stored
         looped = values.index_add(0, pattern.diagonal, values.new_ones(pattern.num_nodes))
         return Operator(pattern, looped / row_sums(pattern, looped).index_select(0, pattern.rows))

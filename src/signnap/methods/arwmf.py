@@ -12,9 +12,9 @@ from ..contracts import Encoder
 from ..encoders.table import Table
 from ..graph import Operator, Pattern, SparseFeatures, View, multiply, row_normalized
 from ..rng import generator
-from .baselines import ArwmfSettings
+from .baseline_settings import ArwmfSettings
 from .factorize import factor, leading_eigenpairs
-from .facts import Sizes
+from .sizes import Sizes
 from .trivial import Fixed
 
 #: Columns of M made at a time: few enough to stay in a cache, many enough for a sparse product to be worth its start.

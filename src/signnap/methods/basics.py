@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+from ..data.split_names import parse_split
 from ..errors import SignnapError
 from ..train.rates import rate_factor
 
@@ -45,6 +46,11 @@ class Basics:
     #: "none" trains on the whole graph; "inductive:…" hides validation and test nodes with all their edges
     split: str = "none"
 
+    @property
+    def coarse(self) -> bool:
+        """Whether a GPU may multiply in less than float32."""
+        return self.precision != "float32"
+
     def __post_init__(self) -> None:
         self._expect(_WHOLE, lambda value: value >= 1, "a whole number of at least 1")
         self._expect(_POSITIVE, lambda value: 0 < value < inf, "a positive number")
@@ -54,7 +60,7 @@ class Basics:
         self._expect_split()
 
     def _expect_split(self) -> None:
-        if self.split not in ("none", "inductive") and not self.split.startswith("inductive:"):
+        if self.split != "none" and not parse_split(self.split)[1]:
             raise SignnapError(f"split is {self.split!r}: expected none, or inductive:SPLIT to hide the judged nodes")
 
     def _expect(self, names: tuple[str, ...], holds: Callable[[float], bool], what: str) -> None:

@@ -15,9 +15,9 @@ from ..contracts import Encoder, Objective, Terms
 from ..encoders import ConvolutionalStack
 from ..graph import View
 from ..train.loop import Step
-from .baselines import BgrlSettings
+from .baseline_settings import BgrlSettings
 from .contrastive import TwoViewMethod
-from .facts import Sizes
+from .sizes import Sizes
 from .two_views import TwoViews
 
 #: Width of the predictor, for every data set.

@@ -27,6 +27,9 @@ def as_trained(graph: Graph, expected: int, names: Sequence[str]) -> Graph:
         graph = _chosen(graph, names)
     if graph.num_features != expected:
         raise SignnapError(f"the model was trained on {expected} features, but {graph.name} has {graph.num_features}")
+    if names and not graph.feature_names:
+        words = "columns without names are taken for those of training in their order"
+        _log.warning("%s: its %d %s: %s", graph.name, expected, words, listed(names))
     return graph
 
 
@@ -37,16 +40,29 @@ def _chosen(graph: Graph, names: Sequence[str]) -> Graph:
     absent, unseen = [n for n in names if n not in here], sorted({*here} - {*names}, key=here.__getitem__)
     for name in absent:
         if not _is_value(name, text[0]):
-            raise SignnapError(f"the model was trained on column {name!r}, which {graph.name} does not have")
+            raise _missing(graph, name)
     for name in unseen:
         if not _is_value(name, text[1]):
-            raise SignnapError(f"{graph.name} has the column {name!r}, which the model was not trained on")
-    for what, found in (("were not seen in training", unseen), ("are not here", absent)):
+            column = name.partition("=")[0]
+            raise SignnapError(f"{graph.name} has the column {column!r}, which the model was not trained on")
+    unseen = [name for name in unseen if name.partition("=")[2]]  # not that of a column that is empty throughout
+    for level, what, found in (
+        (logging.WARNING, "were not seen in training", unseen), (logging.INFO, "are not here", absent)
+    ):  # fmt: skip
         if found:
-            named = listed(found)
-            _log.info("%s: %d values of text columns %s, and count as none: %s", graph.name, len(found), what, named)
+            words = f"{len(found)} values of text columns {what}, and count as none"
+            _log.log(level, "%s: %s: %s", graph.name, words, listed(found))
     places = np.array([here.get(name, -1) for name in names])
     return replace(graph, x=_columns(graph, places), feature_names=tuple(names))
+
+
+def _missing(graph: Graph, name: str) -> SignnapError:
+    """Say that a column of training is not there, or is there with another kind of values."""
+    column, is_value, _ = name.partition("=")
+    before, now = ("text", "numbers") if is_value else ("numbers", "text")
+    if column in {other.partition("=")[0] for other in graph.feature_names}:
+        return SignnapError(f"the model was trained on {before} in column {column!r}, but {graph.name} has {now} there")
+    return SignnapError(f"the model was trained on column {column!r}, which {graph.name} does not have")
 
 
 def _is_value(name: str, text: set[str]) -> bool:

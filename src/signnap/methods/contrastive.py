@@ -12,16 +12,16 @@ from ..encoders import ConvolutionalStack
 from ..graph import View
 from ..objectives import CCA, AllPairs, BarlowTwins
 from ..perturb import DropUnimportant, build_perturbation
-from .baselines import BarlowSettings, CcaSettings, GcaSettings, GraceSettings, TwoViewSettings
-from .facts import Sizes
+from .baseline_settings import BarlowSettings, CcaSettings, GcaSettings, GraceSettings, TwoViewSettings
 from .method import Method
+from .sizes import Sizes
 from .two_views import TwoViews
 
 S = TypeVar("S", bound=TwoViewSettings)
 
 
 class TwoViewMethod(Method, Generic[S]):
-    """What the four share: entries dropped and feature columns masked at rates of each view's own (spec §4.7)."""
+    """What the five share: entries dropped and feature columns masked at rates of each view's own (spec §4.7)."""
 
     def objective(self, settings: S) -> Objective:
         """The loss of two embeddings of the same nodes."""
@@ -35,8 +35,7 @@ class TwoViewMethod(Method, Generic[S]):
 
     def parts(self, settings: S, view: View, encoder: Encoder) -> tuple[Any, ...]:
         """What a task of two views is made of."""
-        coarse = settings.precision != "float32"
-        return view, encoder, self.objective(settings), self.perturbations(settings), settings.seed, coarse
+        return view, encoder, self.objective(settings), self.perturbations(settings), settings.seed, settings.coarse
 
     def build_task(self, settings: S, view: View, encoder: Encoder) -> TwoViews:
         return TwoViews(*self.parts(settings, view, encoder))

@@ -12,13 +12,12 @@ from torch.nn.functional import softplus
 from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders import ConvolutionalStack
-from ..geometry import spread
 from ..graph import View, multiply
-from ..train.loop import Step
+from ..train.loop import Step, Task
 from ..train.regions import region
-from .baselines import DgiSettings
-from .facts import Sizes
+from .baseline_settings import DgiSettings
 from .method import Method
+from .sizes import Sizes
 
 C = TypeVar("C", bound="Critic")
 
@@ -36,7 +35,7 @@ class DGI(Method):
 
     def build_task(self, settings: DgiSettings, view: View, encoder: Encoder) -> Shuffling:
         critic = (OriginalCritic if settings.layers == 1 else Critic).drawn(settings.dim, settings.seed)
-        return Shuffling(view, encoder, critic, settings.seed, settings.precision != "float32")
+        return Shuffling(view, encoder, critic, settings.seed, settings.coarse)
 
 
 class Critic(Objective):
@@ -85,13 +84,13 @@ class OriginalCritic(Critic):
         return super().score(z, probe) + self.bias
 
 
-class Shuffling:
+class Shuffling(Task):
     """The graph, a copy whose nodes have swapped features, and a critic to tell them apart, as a task for the loop."""
 
     def __init__(self, view: View, encoder: Encoder, critic: Critic, seed: int, coarse: bool = False) -> None:
         self.view, self.coarse = view, coarse
         device = view.stored.device
-        self.generators = {"views": rng.generator(seed, "views", device)}
+        self.generators = rng.generators(seed, ["views"], device)
         self.encoder, self.objective = encoder.to(device), critic.to(device)
         self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
 
@@ -103,20 +102,12 @@ class Shuffling:
             z, shuffled = self.embed(order)
         with region("contrast"):
             terms = self.objective(z, shuffled, source)
-        numbers = {"loss": terms.total, "loss_1": terms.first, "loss_2": terms.second}
-        return Step(terms.total, {name: number.detach() for name, number in numbers.items()}, (z.detach(),))
+        return Step(terms.total, terms.numbers())
 
     def embed(self, order: Tensor) -> tuple[Tensor, Tensor]:
         """The embeddings of the graph, and of the copy whose node i has the features of node ``order[i]``."""
         assert isinstance(self.encoder, ConvolutionalStack)
         return encode_shuffled(self.encoder, self.view, order)
-
-    def advance(self, step: Step) -> None:
-        """Everything is learned by gradient."""
-
-    def describe(self, step: Step) -> dict[str, float]:
-        (z,) = step.outputs
-        return spread(z)
 
 
 def encode_shuffled(encoder: ConvolutionalStack, view: View, order: Tensor) -> tuple[Tensor, Tensor]:

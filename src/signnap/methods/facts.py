@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import platform
-import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import torch
@@ -13,40 +12,12 @@ from .. import __version__
 from ..config import read_toml
 from ..errors import SignnapError
 from ..graph import Graph
-from ..graph.graph import hash_of
+from ..graph.foreign import hash_of
 from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
 from .basics import Basics
+from .device import peak_memory_mb
 from .own_parts import expect_same_parts
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What of a graph decides the shape of an encoder."""
-
-    nodes: int
-    features: int
-    classes: int
-
-    @staticmethod
-    def of(graph: Graph) -> Sizes:
-        return Sizes(graph.num_nodes, graph.num_features, graph.num_classes)
-
-    @staticmethod
-    def recorded(facts: dict[str, Any]) -> Sizes:
-        """Those of the graph that a run was trained on."""
-        return Sizes(*(int(facts[name]) for name in ("num_nodes", "num_features", "num_classes")))
-
-
-def choose_device(name: str) -> torch.device:
-    """Turn auto, cpu or cuda into a device that is there."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name not in ("cpu", "cuda"):
-        raise SignnapError(f"device is {name!r}: expected auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise SignnapError("device is cuda, but torch finds no CUDA device here: use --device cpu")
-    return torch.device(name)
 
 
 def run_facts(graph: Graph, outcome: Outcome | None = None) -> dict[str, Any]:
@@ -88,18 +59,6 @@ def label_facts(graph: Graph) -> dict[str, str]:
     return {"labels": hash_of(tensor.long() for tensor in (graph.y, *(nodes for _, nodes in split)))}
 
 
-def peak_memory_mb(device: torch.device) -> float:
-    """The most memory this process has held, in MB: the GPU's where that did the work."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 2**20
-    try:
-        import resource
-    except ImportError:  # not on this system
-        return 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
-
-
 def check_resumable(
     folder: RunFolder, settings: Basics, facts: dict[str, Any], resume: bool, *, extendable: bool
 ) -> None:
@@ -112,7 +71,9 @@ def check_resumable(
             raise SignnapError(f"{folder.path} holds no run to resume: it has no {folder.config.name}")
         return
     if not resume:
-        raise SignnapError(f"{folder.path} already holds a run: resume it (--resume), or choose another folder (--out)")
+        raise SignnapError(
+            f"{folder.path} already holds a run: resume it (--resume, resume=True), or choose another folder"
+        )
     _expect_same_settings(folder, settings, extendable)
     known = folder.read_facts()
     if known["fingerprint"] != facts["fingerprint"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -18,10 +19,13 @@ from ..train.checkpoint import RunFolder
 from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report, silent
+from ..train.progress import progress as show_progress
 from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
-from .facts import Sizes, check_resumable, choose_device, label_facts, run_facts
+from .device import choose_device
+from .facts import check_resumable, label_facts, run_facts
 from .notes import note_graph, note_unused
 from .own_parts import described
+from .sizes import Sizes
 
 if TYPE_CHECKING:
     import torch
@@ -49,6 +53,7 @@ def fit_together(
     resume: bool = False,
     device: str = "auto",
     profile: bool = False,
+    progress: bool = False,
     report: Report = silent,
     stop_on_collapse: bool = True,
     save_every: float = 30.0,
@@ -60,16 +65,19 @@ def fit_together(
     folder.
     """
     plans = _plans(models, load_graph(graph), outs, choose_device(device))
-    schedule = Schedule(_length(plans), save_every=save_every)
     if resume and any(plan.folder is None for plan in plans):
         raise SignnapError("a run is resumed from its folder: give out as well")
+    if not plans[0].model.trains:
+        _compute(plans, resume, profile)
+        return
+    schedule = Schedule(_length(plans), save_every=save_every)
     if profile and plans[0].folder is None:
         raise SignnapError("a profile is written to the folder of its run: give out as well")
-    with _prepared(plans, resume, profile) as (trainees, profiler):
+    with _prepared(plans, resume, profile) as (trainees, profiler), _shown(progress, report, schedule) as told:
         with _begun(plans, trainees, resume):
-            outcomes = train(trainees, schedule, report=report, stop_on_collapse=stop_on_collapse, profiler=profiler)
+            outcomes = train(trainees, schedule, report=told, stop_on_collapse=stop_on_collapse, profiler=profiler)
         for plan, trainee, outcome in zip(plans, trainees, outcomes, strict=True):
-            _take_over(plan, trainee, outcome)
+            _take_over(plan, trainee.run.encoder, outcome)
             if plan.folder is not None:
                 plan.folder.write_facts(plan.model.facts_)
 
@@ -80,6 +88,7 @@ def _plans(
     chosen = [model.settings_for(graph.name) for model in models]
     seen = {s.split: model.may_see(graph, s.split).to(device) for model, s in zip(models, chosen, strict=True)}
     note_graph(models[0], chosen[0], graph)
+    note_unused(models[0].name, models[0].get_params(), models[0].no_use, "it learns nothing by gradient")
     known = {split: run_facts(part) | label_facts(part) for split, part in seen.items()}
     plans: list[_Plan] = []
     for model, settings, out in zip(models, chosen, outs, strict=True):
@@ -101,26 +110,65 @@ def _length(plans: Sequence[_Plan]) -> int:
 
 @contextmanager
 def _prepared(plans: Sequence[_Plan], resume: bool, profile: bool) -> Iterator[tuple[list[Trainee], Profiler | None]]:
-    """Runs that are ready to be trained, in folders that no other process may write to meanwhile.
-
-    Folders that were made for runs that turn out to be impossible go again.
-    """
-    folders = [plan.folder for plan in plans if plan.folder is not None]
-    made = [path for each in folders for path in (each.path, *each.path.parents) if not os.path.exists(path)]
+    """Runs that are ready to be trained, in folders that are theirs."""
     with ExitStack() as held:
-        try:
-            for folder in folders:
-                held.enter_context(folder.alone())
-            _expect_resumable(plans, resume)
+        with _possible(plans):
+            _take_folders(plans, resume, held)
             trainees = [_trainee(plan) for plan in plans]
             left = plans[0].settings.iterations - min(trainee.run.iteration for trainee in trainees)
-            profiler = Profiler(folders[0].trace, left) if profile else None
-        except BaseException:
-            for path in made:
-                with suppress(OSError):  # others have put something there
-                    path.rmdir()
-            raise
+            profiler = Profiler(plans[0].folder.trace, left) if profile and plans[0].folder else None
         yield trainees, profiler
+
+
+def _compute(plans: Sequence[_Plan], resume: bool, profile: bool) -> None:
+    """Fit models that have nothing to iterate, to resume or to profile."""
+    if profile:
+        raise SignnapError(f"{plans[0].model.name} has no iterations to profile")
+    with ExitStack() as held, _possible(plans):
+        _take_folders(plans, resume, held)
+        for plan in plans:
+            begun = time.perf_counter()
+            encoder = plan.model.compute_encoder(plan.settings, plan.graph)
+            _take_over(plan, encoder, Outcome(0, time.perf_counter() - begun, {}))
+            if plan.folder is not None:
+                plan.folder.save_model(to_toml(plan.settings), plan.model.facts_, encoder.state_dict())
+
+
+@contextmanager
+def _possible(plans: Sequence[_Plan]) -> Iterator[None]:
+    """Remove folders that were made for runs that turn out to be impossible."""
+    folders = [plan.folder for plan in plans if plan.folder is not None]
+    made = [path for each in folders for path in (each.path, *each.path.parents) if not os.path.exists(path)]
+    try:
+        yield
+    except BaseException:
+        for path in made:
+            with suppress(OSError):  # others have put something there
+                path.rmdir()
+        raise
+
+
+def _take_folders(plans: Sequence[_Plan], resume: bool, held: ExitStack) -> None:
+    """Keep other processes from writing to the folders, and make sure that they are the plans' own."""
+    for plan in plans:
+        if plan.folder is not None:
+            held.enter_context(plan.folder.alone())
+    _expect_resumable(plans, resume)
+
+
+@contextmanager
+def _shown(wanted: bool, report: Report, schedule: Schedule) -> Iterator[Report]:
+    """What to call after every iteration: the report and, where it is wanted, what a person sees."""
+    if not wanted:
+        yield report
+        return
+    with show_progress(schedule.iterations) as show:
+
+        def both(iteration: int, words: str = "") -> None:
+            show(iteration, words)
+            report(iteration, words)
+
+        yield both
 
 
 def _expect_resumable(plans: Sequence[_Plan], resume: bool) -> None:
@@ -160,7 +208,7 @@ def _begun(plans: Sequence[_Plan], trainees: Sequence[Trainee], resume: bool) ->
     except (Interrupted, KeyboardInterrupt):
         for plan, trainee in zip(plans, trainees, strict=True):
             if trainee.run.iteration:
-                _take_over(plan, trainee)
+                _take_over(plan, trainee.run.encoder)
         if not resume and not any(folder.can_continue() for folder in begun):
             _withdraw(begun)
         raise
@@ -175,10 +223,10 @@ def _withdraw(folders: Sequence[RunFolder]) -> None:
         folder.withdraw()
 
 
-def _take_over(plan: _Plan, trainee: Trainee, outcome: Outcome | None = None) -> None:
+def _take_over(plan: _Plan, encoder: Any, outcome: Outcome | None = None) -> None:
     """Make the model what its run has learned; without an outcome, as far as it got."""
     model = plan.model
-    model.settings_, model.encoder_ = plan.settings, trainee.run.encoder
+    model.settings_, model.encoder_ = plan.settings, encoder
     model.facts_ = plan.facts if outcome is None else plan.facts | run_facts(plan.graph, outcome)
     vars(model).pop("outcome_", None)  # that of an earlier fit
     if outcome is not None:

@@ -13,15 +13,15 @@ from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders.positional import positional
 from ..encoders.subgraphs import SubgraphGCN, SubgraphGIN
-from ..geometry import alignment, spread
+from ..geometry import alignment
 from ..graph import View
-from ..train.loop import Step
+from ..train.loop import Step, Task
 from ..train.regions import region
 from ..walks import Neighbours
 from ..walks.restart import Subgraphs, first_visits, induced, visits
-from .facts import Sizes
 from .gcc_settings import AttributedGccSettings, GccSettings
 from .method import Method
+from .sizes import Sizes
 
 #: Subgraphs that are embedded at once.
 _AT_ONCE = 512
@@ -116,13 +116,13 @@ class InBatch(Objective):
         return math.log(self.batch)
 
 
-class TwoDraws:
+class TwoDraws(Task):
     """A batch of seeds and two subgraphs of each, as a task for the loop."""
 
     def __init__(self, view: View, encoder: SubgraphEncoder[Any], settings: GccSettings) -> None:
-        self.view, self.coarse = view, settings.precision != "float32"
+        self.view, self.coarse = view, settings.coarse
         device = view.stored.device
-        self.generators = {purpose: rng.generator(settings.seed, purpose, device) for purpose in ("views", "layers")}
+        self.generators = rng.generators(settings.seed, ("views", "layers"), device)
         self.neighbours = Neighbours.of(view)
         self.batch = min(settings.batch, self.neighbours.num_nodes)
         self.encoder, self.objective = encoder.to(device), InBatch(settings.temperature, self.batch)
@@ -133,22 +133,21 @@ class TwoDraws:
         with region("views"):
             order = torch.randperm(self.neighbours.num_nodes, generator=source, device=source.device)
             drawn = self.encoder.draw(self.neighbours, order[: self.batch].repeat(2), source)
-            halves = zip(*(part.chunk(2) for part in drawn), strict=True)
+            halves = [Subgraphs(*half) for half in zip(*(part.chunk(2) for part in drawn), strict=True)]
         with region("encoder"), rng.as_default(self.generators["layers"]):
-            z1, z2 = (self.encoder.read(Subgraphs(*half), self.encoder.shared(self.view), source) for half in halves)
+            z1, z2 = (self.encoder.read(half, self.encoder.shared(self.view), source) for half in halves)
         with region("contrast"):
             terms = self.objective(z1, z2, source)
-        numbers = {"loss": terms.total.detach(), "loss_1": terms.first.detach(), "loss_2": terms.second}
-        if terms.mutual_information_bound is not None:
-            numbers["mutual_information_bound"] = terms.mutual_information_bound
-        return Step(terms.total, numbers, (z1.detach(), z2.detach()))
+        return Step(terms.total, terms.numbers(), (z1.detach(), z2.detach(), halves[0]))
 
-    def advance(self, step: Step) -> None:
-        """Everything is learned by gradient."""
+    def describe(self, step: Step, encoder: nn.Module) -> dict[str, float]:
+        z1, z2, _ = step.outputs
+        return {"alignment": alignment(z1, z2)} | super().describe(step, encoder)
 
-    def describe(self, step: Step) -> dict[str, float]:
-        z1, z2 = step.outputs
-        return {"alignment": alignment(z1, z2)} | spread(z1)
+    def embedding(self, step: Step, encoder: Any) -> Tensor:
+        """What an encoder reads in the batch's first subgraphs: those of all nodes would cost many iterations."""
+        source = rng.generator(0, "look", self.view.stored.device)
+        return encoder.read(step.outputs[2], encoder.shared(self.view), source)
 
 
 class GCC(Method):

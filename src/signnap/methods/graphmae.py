@@ -11,14 +11,13 @@ from torch import Tensor, nn
 from .. import rng
 from ..contracts import Encoder
 from ..encoders.gat import GATLayer, GATStack
-from ..geometry import spread
 from ..graph import View, dropout
 from ..objectives.reconstruction import product_cosines, sharpened, unit_rows
-from ..train.loop import Step
+from ..train.loop import Step, Task
 from ..train.regions import region
-from .baselines import GraphmaeSettings
-from .facts import Sizes
+from .baseline_settings import GraphmaeSettings
 from .method import Method
+from .sizes import Sizes
 
 
 class GraphMAE(Method):
@@ -98,14 +97,14 @@ class Decoder(nn.Module):
         return left, torch.cat([layer.weight, layer.bias[None]])
 
 
-class Rebuilding:
+class Rebuilding(Task):
     """Hide the features of some nodes, embed what is left, and rebuild what was hidden, as a task for the loop."""
 
     def __init__(self, settings: GraphmaeSettings, view: View, encoder: GATStack) -> None:
-        self.settings, self.view, self.coarse = settings, view, settings.precision != "float32"
+        self.settings, self.view, self.coarse = settings, view, settings.coarse
         device, num_features, rate = view.stored.device, view.x.shape[1], settings.dropout
         self.targets = unit_rows(view.x)
-        self.generators = {purpose: rng.generator(settings.seed, purpose, device) for purpose in ("views", "layers")}
+        self.generators = rng.generators(settings.seed, ("views", "layers"), device)
         with rng.as_default(rng.generator(settings.seed, "decoder")):
             decoder = Decoder(settings.dim, num_features, rate, settings.attention_dropout)
         self.encoder, self.token, self.decoder = encoder, Token(num_features, rate), decoder
@@ -122,16 +121,9 @@ class Rebuilding:
                 left, right = self.decoder(z, mask, self.view)
                 cosines = product_cosines(left, right, self.targets, mask.hidden)
         total = sharpened(cosines, chosen.sharpness)
-        return Step(total, {"loss": total.detach()}, (z.detach(),))
+        return Step(total, {"loss": total.detach()})
 
     def embed(self, mask: Mask) -> Tensor:
         """Embed the graph as the mask shows it."""
         product = self.token(self.encoder.begin(self.view), self.encoder.layers[0].weight, mask)
         return self.encoder.finish(product, self.view)
-
-    def advance(self, step: Step) -> None:
-        """Everything is learned by gradient."""
-
-    def describe(self, step: Step) -> dict[str, float]:
-        (z,) = step.outputs
-        return spread(z)

@@ -1,10 +1,10 @@
-"""What every method is: an estimator with scikit-learn's manners, trained by the one loop, kept in run folders."""
+"""What every method is: an estimator that is trained by the one loop and kept in run folders."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -21,27 +21,27 @@ from ..errors import SignnapError, unknown_name
 from ..graph import Graph, View
 from ..train.checkpoint import RunFolder
 from ..train.loop import Run, Task
+from ..train.progress import Report, silent
 from ..train.rates import rate_factor
 from ..train.session import Outcome
 from .basics import Basics
 from .columns import as_trained
-from .facts import Sizes, run_facts
+from .estimator import Estimator
+from .facts import run_facts
 from .fitting import fit_together
 from .settings import METHODS, resolve
+from .sizes import Sizes
 
 M = TypeVar("M", bound="Method")
 
 
-class Method:
+class Method(Estimator):
     """Embeds the nodes of a graph. A method says how to build its encoder, and what task trains that.
 
     Every field of its settings is a keyword; one that is not given (None) comes from the preset's sections for the
     method and, for a benchmark graph, the data set.
     """
 
-    name: ClassVar[str]
-    #: keywords that take objects of the user's own, and the settings that such an object leaves without use
-    own_parts: ClassVar[Mapping[str, Sequence[str]]] = {}
     #: capabilities, from which tables of methods are computed
     uses_labels: ClassVar[bool] = False
     reads_features: ClassVar[bool] = True
@@ -52,51 +52,13 @@ class Method:
     time: ClassVar[str] = "linear"
     #: whether a run may be resumed for more iterations; not where one depends on how many there will be
     extendable: ClassVar[bool] = True
+    #: settings that it takes from other methods, and has no use for
+    no_use: ClassVar[Sequence[str]] = ()
 
     encoder_: Encoder
     settings_: Any
     outcome_: Outcome
     facts_: dict[str, Any]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Show scikit-learn, and readers, the keywords of a method."""
-        super().__init_subclass__(**options)
-        if hasattr(cls, "name"):
-            defaults = {"preset": "paper"}
-            keyword = lambda n: inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(n))
-            cls.__signature__ = inspect.Signature([keyword(n) for n in cls.parameters()])  # type: ignore[attr-defined]
-
-    def __init__(self, **params: Any) -> None:
-        self._params: dict[str, Any] = dict.fromkeys(self.parameters()) | {"preset": "paper"}
-        self.set_params(**params)
-
-    @classmethod
-    def parameters(cls) -> list[str]:
-        """The names of all keywords."""
-        if cls.name not in METHODS:
-            raise SignnapError(
-                f"the method {cls.name!r} has no settings: expected them in METHODS of methods/settings.py"
-            )
-        names = [field.name for field in fields(METHODS[cls.name])]
-        return [*names, *(name for name in cls.own_parts if name not in names), "preset"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters as given; None means that the preset decides."""
-        return dict(self._params)
-
-    def set_params(self: M, **params: Any) -> M:
-        """Change parameters; an unknown one is an error naming the nearest."""
-        for name in params:
-            if name not in self._params:
-                raise unknown_name("parameter", name, self._params)
-        if params.get("method") not in (None, self.name):
-            raise SignnapError(f"method is {params['method']!r}, but this is {self.name!r}")
-        self._params.update(params)
-        return self
-
-    def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self._params.items() if value is not None)
-        return f"{type(self).__name__}({given})"
 
     def settings_for(self, dataset: str | None) -> Any:
         """The complete settings that a graph of this name would be trained with."""
@@ -118,6 +80,10 @@ class Method:
 
     def build_task(self, settings: Any, view: View, encoder: Encoder) -> Task:
         """What trains the encoder on a graph, whose clean view is given."""
+        raise NotImplementedError
+
+    def compute_encoder(self, settings: Any, graph: Graph) -> Encoder:
+        """The encoder of a method that does not train, finished."""
         raise NotImplementedError
 
     def task(self, graph: Graph) -> Any:
@@ -146,20 +112,47 @@ class Method:
         seen = graph if split == "none" else make_split(graph, split).training_graph(graph)
         return seen.without_labels()
 
-    def fit(self: M, graph: Any, y: None = None, *, out: str | Path | None = None, **options: Any) -> M:
-        """Learn from the graph's structure and features; labels are removed before anything else happens.
+    def fit(
+        self: M,
+        graph: Any,
+        y: None = None,
+        *,
+        out: str | Path | None = None,
+        resume: bool = False,
+        device: str = "auto",
+        profile: bool = False,
+        progress: bool = False,
+        report: Report = silent,
+        stop_on_collapse: bool = True,
+        save_every: float = 30.0,
+    ) -> M:
+        """Learn from structure and features; labels are removed before anything else, unless the method uses them.
 
         ``y`` is ignored: scikit-learn's pipelines pass it.
-        With ``out`` the run is kept in that folder and survives being killed; ``resume=True`` continues it, and
-        ``profile=True`` finds out where its time goes (``outcome_.profile``). Further options: ``device`` (auto, cpu
-        or cuda), ``report`` (called after every iteration), ``stop_on_collapse`` and ``save_every`` (seconds between
-        checkpoints).
+        With ``out`` the run is kept in that folder and survives being killed; ``resume`` continues it, and ``profile``
+        finds out where its time goes (``outcome_.profile``). ``device`` is auto, cpu or cuda. ``progress`` shows on
+        stderr how far it is, ``report`` is called after every iteration, and checkpoints are ``save_every`` seconds
+        apart. A collapse is an error, unless ``stop_on_collapse`` is off.
         """
-        self._fit_all([self], graph, [out], **options)
+        fit_together(
+            [self], graph, [out], resume=resume, device=device, profile=profile, progress=progress, report=report,
+            stop_on_collapse=stop_on_collapse, save_every=save_every,
+        )  # fmt: skip
         return self
 
     def fit_seeds(
-        self: M, graph: Any, seeds: Sequence[int], *, out: str | Path | None = None, **options: Any
+        self: M,
+        graph: Any,
+        seeds: Sequence[int],
+        *,
+        out: str | Path | None = None,
+        resume: bool = False,
+        device: str = "auto",
+        profile: bool = False,
+        progress: bool = False,
+        report: Report = silent,
+        stop_on_collapse: bool = True,
+        save_every: float = 30.0,
     ) -> list[M]:
         """Train one copy of this model per encoder seed, all at once; each equals the one trained alone.
 
@@ -168,12 +161,12 @@ class Method:
         if len(set(seeds)) != len(seeds) or not len(seeds):
             raise SignnapError(f"the encoder seeds are {list(seeds)}: expected at least one, and none twice")
         copies = [type(self)(**self._params | {"seed": seed}) for seed in seeds]
-        self._fit_all(copies, graph, [None if out is None else Path(out) / f"seed-{s}" for s in seeds], **options)
+        outs = [None if out is None else Path(out) / f"seed-{seed}" for seed in seeds]
+        fit_together(
+            copies, graph, outs, resume=resume, device=device, profile=profile, progress=progress, report=report,
+            stop_on_collapse=stop_on_collapse, save_every=save_every,
+        )  # fmt: skip
         return copies
-
-    @staticmethod
-    def _fit_all(models: Sequence[Any], graph: Any, outs: Sequence[str | Path | None], **options: Any) -> None:
-        fit_together(models, graph, outs, **options)
 
     def untrained(self: M, graph: Any) -> M:
         """The same model with freshly drawn weights and no training: the baseline that keeps everybody honest.
@@ -196,8 +189,11 @@ class Method:
         if not self.inductive and graph.fingerprint() != self.facts_["fingerprint"]:
             raise SignnapError(f"{self.name} embeds only the graph that it was trained on: {graph.name} is another")
         graph = as_trained(graph, self.facts_["num_features"], self.facts_["feature_names"])
+        return clean_view(graph.to(self._device()), self.settings_)
+
+    def _device(self) -> torch.device:
         weights = [*self.encoder_.parameters(), *self.encoder_.buffers()]
-        return clean_view(graph.to(weights[0].device if weights else "cpu"), self.settings_)
+        return weights[0].device if weights else torch.device("cpu")
 
     @torch.no_grad()
     def embed_view(self, view: View) -> Tensor:
@@ -207,17 +203,34 @@ class Method:
 
     def transform(self, graph: Any) -> np.ndarray:
         """Embed every node of a graph with the same features: (N, dim) float32, rows in the graph's order."""
-        return self.embed_view(self.view(graph)).float().cpu().numpy()
+        graph = load_graph(graph)
+        z = self.embed_view(self.view(graph)).float().cpu().numpy()
+        if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
+            return z
+        return import_module("pandas").DataFrame(z, index=graph.ids, columns=_names(z.shape[1]))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the columns that ``transform`` gives, as in files of embeddings: e0, e1, …"""
+        self._expect_fitted()
+        lonely = Graph.from_edges([], [], np.zeros((1, self.facts_["num_features"]), np.float32))
+        return _names(self.embed_view(clean_view(lonely.to(self._device()), self.settings_)).shape[1])
 
     def fit_transform(self, graph: Any, y: None = None, **options: Any) -> np.ndarray:
-        """Fit, then embed the same graph; ``y`` is ignored."""
+        """Fit, then embed the same graph; ``y`` is ignored. Options as for ``fit``."""
         graph = load_graph(graph)
         return self.fit(graph, **options).transform(graph)
 
     def save(self, path: str | Path) -> None:
         """Write settings, facts and weights to a folder that ``load`` reads."""
         self._expect_fitted()
-        RunFolder(path).save_model(to_toml(self.settings_), self.facts_, self.encoder_.state_dict())
+        folder = RunFolder(path)
+        with folder.alone():
+            folder.save_model(to_toml(self.settings_), self.facts_, self.encoder_.state_dict())
+
+    @classmethod
+    def _expect_run_of_this(cls, folder: RunFolder) -> None:
+        if (method := read_toml(folder.config).get("method", cls.name)) != cls.name:
+            raise SignnapError(f"{folder.path} is a run of the method {method}: use load_method")
 
     @classmethod
     def load(cls: type[M], path: str | Path, **parts: Any) -> M:
@@ -229,6 +242,7 @@ class Method:
                 raise unknown_name("part", name, cls.own_parts)
             if isinstance(part, str):
                 raise SignnapError(f"{name} is {part!r}: expected the part of your own that the model was made with")
+        cls._expect_run_of_this(folder)
         settings = build(METHODS[cls.name], read_toml(folder.config), str(folder.config))
         model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         model.set_params(**{name: part for name, part in parts.items() if part is not None})
@@ -237,23 +251,14 @@ class Method:
         folder.load_into(model.encoder_)
         return model
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "encoder_")
 
-    def __sklearn_tags__(self) -> Any:
-        """What a pipeline asks of its steps; whoever calls this has loaded scikit-learn already."""
-        from sklearn.utils import Tags, TargetTags, TransformerTags
-
-        return Tags(None, TargetTags(required=False), TransformerTags(), no_validation=True)
-
-    def _expect_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise SignnapError(f"this {type(self).__name__} is not fitted yet: call fit first")
+def _names(width: int) -> np.ndarray:
+    return np.array([f"e{number}" for number in range(width)], dtype=object)
 
 
 def clean_view(graph: Graph, settings: Basics) -> View:
     """The graph as the settings store it. Coarse products on a GPU are so fast that zeros may be multiplied along."""
-    coarse = settings.precision != "float32" and graph.pattern.device.type == "cuda"
+    coarse = settings.coarse and graph.pattern.device.type == "cuda"
     return graph.view(
         edge_value=settings.edge_value,
         loop_value=settings.loop_value,

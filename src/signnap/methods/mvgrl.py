@@ -9,13 +9,11 @@ from torch import Tensor
 
 from ..contracts import Encoder, Terms
 from ..encoders.diffusion import EdgesAndDiffusion
-from ..geometry import spread
 from ..graph import View
-from ..train.loop import Step
-from .baselines import MvgrlSettings
+from .baseline_settings import MvgrlSettings
 from .dgi import OriginalCritic, Shuffling
-from .facts import Sizes
 from .method import Method
+from .sizes import Sizes
 
 
 class MVGRL(Method):
@@ -32,7 +30,7 @@ class MVGRL(Method):
 
     def build_task(self, settings: MvgrlSettings, view: View, encoder: Encoder) -> TwoReadings:
         critic = CrossCritic.drawn(settings.dim, settings.seed)
-        return TwoReadings(view, encoder, critic, settings.seed, settings.precision != "float32")
+        return TwoReadings(view, encoder, critic, settings.seed, settings.coarse)
 
 
 class CrossCritic(OriginalCritic):
@@ -63,7 +61,3 @@ class TwoReadings(Shuffling):
         shuffled = [product.index_select(0, order) for product in products]
         genuine, corrupted = (torch.stack(encoder.finish(each, self.view)) for each in (products, shuffled))
         return genuine, corrupted
-
-    def describe(self, step: Step) -> dict[str, float]:
-        (readings,) = step.outputs
-        return spread(readings.sum(dim=0))

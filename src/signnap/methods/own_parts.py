@@ -71,7 +71,8 @@ def expect_terms(terms: Any) -> None:
     """Refuse what cannot be minimised."""
     if not isinstance(terms, Terms):
         raise SignnapError(f"the objective returned {_seen(terms)}: expected Terms")
-    for name in ("total", "first", "second"):
+    bound = () if terms.mutual_information_bound is None else ("mutual_information_bound",)
+    for name in ("total", "first", "second", *bound):
         value = getattr(terms, name)
         if not isinstance(value, Tensor) or value.dim():
             raise SignnapError(f"the objective returned {_seen(value)} as {name}: expected a tensor with one number")

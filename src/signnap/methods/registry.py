@@ -18,7 +18,7 @@ _SPEC = re.compile(r" \(spec §[^)]*\)|, spec §[^)]*(?=\))")
 _HOMES = {
     "signnap": "signnap.SIGNNAP",
     "supervised": "supervised.Supervised",
-    "dropedge": "supervised.DropEdge",
+    "dropedge": "supervised.DropEdgeSupervised",
     "deepwalk": "walking.DeepWalk",
     "node2vec": "walking.Node2Vec",
     "arwmf": "arwmf.ARWMF",

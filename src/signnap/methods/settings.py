@@ -10,7 +10,7 @@ from typing import Any
 
 from ..config import build, read_toml
 from ..errors import SignnapError, unknown_name
-from .baselines import (
+from .baseline_settings import (
     ArwmfSettings,
     BarlowSettings,
     BgrlSettings,

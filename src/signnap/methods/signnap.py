@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import NoneType
@@ -20,9 +19,9 @@ from ..graph import View
 from ..objectives import build_objective
 from ..perturb import build_perturbation
 from ..train.checkpoint import RunFolder
-from .facts import Sizes
 from .method import Method
 from .settings import Settings
+from .sizes import Sizes
 from .two_views import TwoViews
 
 #: what a part of the user's own is called where only its name can stand
@@ -112,7 +111,8 @@ class SIGNNAP(Method):
         """The paper's two views (Eq. 2) and its objective (Eq. 6)."""
         objective = build_objective(
             copy.deepcopy(self._given("objective")) if settings.objective == CUSTOM else settings.objective,
-            settings.negatives, settings.temperature, settings.momentum, settings.share, settings.precision,
+            negatives=settings.negatives, temperature=settings.temperature, momentum=settings.momentum,
+            share=settings.share, precision=settings.precision,
         )  # fmt: skip
         if (perturbation := self._given("perturbation")) is None:
             perturbation = build_perturbation(
@@ -120,8 +120,7 @@ class SIGNNAP(Method):
             )
         if not callable(perturbation):
             raise SignnapError(f"the perturbation is {perturbation!r}: expected a function of a view and a generator")
-        coarse = settings.precision != "float32"
-        return TwoViews(view, encoder, objective, (perturbation, perturbation), settings.seed, coarse)
+        return TwoViews(view, encoder, objective, (perturbation, perturbation), settings.seed, settings.coarse)
 
     @classmethod
     def load(cls, path: str | Path, backbone: Any = None, **parts: Any) -> SIGNNAP:
@@ -132,6 +131,7 @@ class SIGNNAP(Method):
         """
         folder = RunFolder(path)
         if folder.exists():
+            cls._expect_run_of_this(folder)
             known = read_toml(folder.config).get("backbone")
             if known == CUSTOM and backbone is None:
                 raise SignnapError(
@@ -143,13 +143,3 @@ class SIGNNAP(Method):
         if "perturbation" in model.facts_ and model._params["perturbation"] is None:
             model._params["perturbation"] = CUSTOM
         return model
-
-
-def _with_backbone_first(kind: type[SIGNNAP]) -> None:
-    """The backbone may also be given by its place."""
-    first = inspect.Parameter("backbone", inspect.Parameter.POSITIONAL_OR_KEYWORD, default="gcn")
-    others = [p for name, p in inspect.signature(kind).parameters.items() if name != "backbone"]
-    kind.__signature__ = inspect.Signature([first, *others])  # type: ignore[attr-defined]
-
-
-_with_backbone_first(SIGNNAP)

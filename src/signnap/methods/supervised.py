@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,14 +13,13 @@ from ..contracts import Encoder, Perturbation
 from ..data import make_split
 from ..encoders import build_encoder
 from ..errors import SignnapError
-from ..geometry import spread
 from ..graph import Graph, View
 from ..perturb import build_perturbation
-from ..train.loop import Step
+from ..train.loop import Step, Task
 from ..train.regions import region
-from .baselines import SupervisedSettings
-from .facts import Sizes
+from .baseline_settings import SupervisedSettings
 from .method import Method, clean_view
+from .sizes import Sizes
 
 
 class Classifier(Encoder):
@@ -46,6 +44,8 @@ class Supervised(Method):
         """The whole graph, but no label of a test node. Which nodes the loss may hear of is in ``given_split``."""
         parts = make_split(graph, split)
         assert graph.y is not None  # or there would be no split
+        if len(graph.y[parts.train].unique()) < 2:
+            raise SignnapError(f"all training nodes of {graph.name} have one class: {self.name} needs at least two")
         labelled = torch.cat([parts.train, parts.val])
         known = torch.full_like(graph.y, -1).index_copy_(0, labelled, graph.y[labelled])
         seen = parts.train if parts.inductive else torch.arange(graph.num_nodes)
@@ -67,13 +67,13 @@ class Supervised(Method):
         return Classification(graph, settings, self._drawn(settings, Sizes.of(graph)), drop)
 
 
-class DropEdge(Supervised):
+class DropEdgeSupervised(Supervised):
     """The same with a share of the edges dropped anew in every iteration, and none in validation (spec §3.6)."""
 
     name = "dropedge"
 
 
-class Classification:
+class Classification(Task):
     """Cross-entropy on the training nodes, and on the validation nodes of the clean graph to choose an iteration by.
 
     Inductively, training nodes hear from each other only, and validation nodes from everybody (spec §1). An iteration's
@@ -85,22 +85,22 @@ class Classification:
             raise SignnapError(f"{settings.method} needs the labels of a split: {graph.name} has none")
         place = graph.pattern.device
         train, val, seen = (graph.given_split[part] for part in ("train", "val", "seen"))
-        self.whole, self.drop, self.coarse = clean_view(graph, settings), drop, settings.precision != "float32"
-        self.view, self.train = self.whole, train.to(place)
+        self.view, self.drop, self.coarse = clean_view(graph, settings), drop, settings.coarse
+        self.seen, self.train = self.view, train.to(place)
         if len(seen) < graph.num_nodes:  # in the order of the training nodes
-            self.view = clean_view(graph.subgraph(seen).to(place), settings)
+            self.seen = clean_view(graph.subgraph(seen).to(place), settings)
             self.train = torch.arange(len(train), device=place)
         self.val, self.labels = val.to(place), (graph.y[train].to(place), graph.y[val].to(place))
-        self.generators = {purpose: rng.generator(settings.seed, purpose, place) for purpose in ("views", "layers")}
+        self.generators = rng.generators(settings.seed, ("views", "layers"), place)
         self.modules = nn.ModuleDict({"encoder": encoder.to(place)})
 
     def step(self) -> Step:
         encoder, (train, val) = self.modules["encoder"], self.labels
         with region("validation"), torch.no_grad():
-            chosen = encoder.eval()(self.whole).index_select(0, self.val)
+            chosen = encoder.eval()(self.view).index_select(0, self.val)
             encoder.train()
         with region("views"):
-            view = self.drop(self.view, self.generators["views"])
+            view = self.drop(self.seen, self.generators["views"])
         with region("encoder"), rng.as_default(self.generators["layers"]):
             scores = encoder(view)
         judged = scores.index_select(0, self.train)
@@ -109,13 +109,7 @@ class Classification:
             "loss": loss.detach(), "val_loss": val_loss, "accuracy": _accuracy(judged, train),
             "val_accuracy": _accuracy(chosen, val),
         }  # fmt: skip
-        return Step(loss, numbers, (scores.detach(),), watched=val_loss)
-
-    def advance(self, step: Step) -> None:
-        """Everything is learned by gradient."""
-
-    def describe(self, step: Step) -> dict[str, Any]:
-        return spread(step.outputs[0])
+        return Step(loss, numbers, watched=val_loss)
 
 
 def _accuracy(scores: Tensor, y: Tensor) -> Tensor:

@@ -2,73 +2,33 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from ..contracts import Encoder
-from ..data import load_graph
-from ..errors import SignnapError
 from ..graph import Graph, SparseFeatures, View, as_dense, multiply
 from ..rng import derive_seed
-from ..train.checkpoint import RunFolder
-from ..train.progress import Report, silent
-from ..train.session import Outcome
-from .baselines import FixedSettings, PropagatedSettings, SvdSettings
-from .facts import Sizes, check_resumable, choose_device, run_facts
+from .baseline_settings import FixedSettings, PropagatedSettings, SvdSettings
 from .method import Method, clean_view
-from .notes import note_graph, note_unused
 from .signnap import SIGNNAP
+from .sizes import Sizes
 
 
 class Fixed(Method):
     """A method whose ``fit`` computes its encoder at once: there is nothing to iterate, to resume or to profile."""
 
     trains = False
-    #: settings that it takes from methods that train, and has no use for
-    no_use: ClassVar[tuple[str, ...]] = (
+    no_use: ClassVar[Sequence[str]] = (
         "iterations", "lr", "schedule", "weight_decay", "decoupled_decay", "clip", "patience",
     )  # fmt: skip
 
-    @staticmethod
-    def _fit_all(  # type: ignore[override]
-        models: Sequence[Any],
-        graph: Any,
-        outs: Sequence[str | Path | None],
-        *,
-        resume: bool = False,
-        device: str = "auto",
-        profile: bool = False,
-        report: Report = silent,
-        stop_on_collapse: bool = True,
-        save_every: float = 30.0,
-    ) -> None:
-        graph, target = load_graph(graph), choose_device(device)
-        if profile:
-            raise SignnapError(f"{models[0].name} has no iterations to profile")
-        chosen = [model.settings_for(graph.name) for model in models]
-        seen = {s.split: model.may_see(graph, s.split).to(target) for model, s in zip(models, chosen, strict=True)}
-        note_graph(models[0], chosen[0], graph)
-        note_unused(models[0].name, models[0].get_params(), models[0].no_use, "it learns nothing by gradient")
-        for settings, out in zip(chosen, outs, strict=True):
-            if out is not None:
-                check_resumable(RunFolder(out), settings, run_facts(seen[settings.split]), resume, extendable=True)
-        for model, settings, out in zip(models, chosen, outs, strict=True):
-            model._compute(settings, seen[settings.split])
-            if out is not None:
-                model.save(out)
-
-    def _compute(self, settings: Any, graph: Graph) -> None:
-        begun = time.perf_counter()
+    def compute_encoder(self, settings: Any, graph: Graph) -> Encoder:
         encoder = self._drawn(settings, Sizes.of(graph)).to(graph.pattern.device)
         self.adjust(encoder, clean_view(graph, settings), settings)
-        self.settings_, self.encoder_ = settings, encoder
-        self.outcome_ = Outcome(0, time.perf_counter() - begun, {})
-        self.facts_ = run_facts(graph, self.outcome_)
+        return encoder
 
     def adjust(self, encoder: Encoder, view: View, settings: Any) -> None:
         """Fit the encoder to the features, if there is anything to fit."""

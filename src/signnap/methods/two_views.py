@@ -10,14 +10,14 @@ from torch import Tensor, nn
 from .. import rng
 from ..contracts import Encoder, Objective, Perturbation, Terms
 from ..errors import SignnapError
-from ..geometry import alignment, spread
+from ..geometry import alignment
 from ..graph import View
-from ..train.loop import Step
+from ..train.loop import Step, Task
 from ..train.regions import region
 from .own_parts import changes, expect_embeddings, expect_terms, expect_view
 
 
-class TwoViews:
+class TwoViews(Task):
     """Two views of the graph, and what their embeddings should agree and differ on, as a task for the loop."""
 
     def __init__(
@@ -31,9 +31,7 @@ class TwoViews:
     ) -> None:
         self.view, self.perturbations, self.coarse = view, perturbations, coarse
         device = view.stored.device
-        self.generators = {
-            purpose: rng.generator(seed, purpose, device) for purpose in ("views", "negatives", "layers", "objective")
-        }
+        self.generators = rng.generators(seed, ("views", "negatives", "layers", "objective"), device)
         self.encoder, self.objective = encoder.to(device), objective.to(device)
         self.modules = nn.ModuleDict({"encoder": self.encoder, "objective": self.objective})
         # A module that sizes itself on first use draws its weights here.
@@ -51,14 +49,7 @@ class TwoViews:
         with region("contrast"), rng.as_default(self.generators["objective"]):
             terms = self.compare(views, z1, z2)
             expect_terms(terms)
-        numbers = {
-            "loss": terms.total.detach(),
-            "loss_1": terms.first.detach(),
-            "loss_2": terms.second.detach(),
-        }
-        if terms.mutual_information_bound is not None:
-            numbers["mutual_information_bound"] = terms.mutual_information_bound.detach()
-        return Step(terms.total, numbers, (z1.detach(), z2.detach(), terms.detached()))
+        return Step(terms.total, terms.numbers(), (z1.detach(), z2.detach(), terms.detached()))
 
     def _perturbed(self, perturb: Perturbation) -> View:
         found = perturb(self.view, self.generators["views"])
@@ -74,6 +65,6 @@ class TwoViews:
     def advance(self, step: Step) -> None:
         self.objective.update(*step.outputs)
 
-    def describe(self, step: Step) -> dict[str, float]:
+    def describe(self, step: Step, encoder: nn.Module) -> dict[str, float]:
         z1, z2, _ = step.outputs
-        return {"alignment": alignment(z1, z2)} | spread(z1)
+        return {"alignment": alignment(z1, z2)} | super().describe(step, encoder)

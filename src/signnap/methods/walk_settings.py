@@ -12,6 +12,7 @@ from .basics import Basics
 class DeepWalkSettings(Basics):
     """DeepWalk (spec §4.1): every node starts ``walks`` walks of ``length`` nodes, spread evenly over the iterations.
 
+    An iteration has a whole number of walks, rounded up: on a small graph every node starts more of them.
     Pairs of a walk are at most ``window`` steps apart, and each has ``negatives`` negatives.
     """
 

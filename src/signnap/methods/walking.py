@@ -12,14 +12,13 @@ from torch import Tensor, nn
 from .. import rng
 from ..contracts import Encoder
 from ..encoders import Table
-from ..geometry import spread
 from ..graph import View
 from ..objectives.skipgram import SkipGram
-from ..train.loop import Step
+from ..train.loop import Step, Task
 from ..train.regions import region
 from ..walks import BiasedWalks, Neighbours, Starts, expected_visits, uniform_walks
-from .facts import Sizes
 from .method import Method
+from .sizes import Sizes
 from .walk_settings import DeepWalkSettings, Node2VecSettings
 
 _log = logging.getLogger(__name__)
@@ -66,16 +65,14 @@ class Node2Vec(DeepWalk):
         return walks
 
 
-class Walking:
+class Walking(Task):
     """A batch of walks and what they say about the embeddings, as a task for the loop."""
 
     def __init__(self, settings: DeepWalkSettings, view: View, encoder: Encoder, walker: Walker) -> None:
-        self.view, self.walker, self.length = view, walker, settings.length
-        self.coarse = settings.precision != "float32"
+        self.view, self.walker, self.length, self.coarse = view, walker, settings.length, settings.coarse
         nodes, device = view.pattern.num_nodes, view.stored.device
         self.count = min(-(-nodes * settings.walks // settings.iterations), _MOST_WALKS)
-        purposes = ("starts", "walks", "negatives")
-        self.generators = {purpose: rng.generator(settings.seed, purpose, device) for purpose in purposes}
+        self.generators = rng.generators(settings.seed, ("starts", "walks", "negatives"), device)
         self.encoder = encoder.to(device)
         visits = expected_visits(view.pattern, settings.length)
         self.objective = SkipGram(visits, settings.dim, settings.length, settings.window, settings.negatives)
@@ -90,11 +87,7 @@ class Walking:
         z = self.encoder(self.view)
         with region("contrast"):
             terms = self.objective(z, walks, self.generators["negatives"])
-        numbers = {"loss": terms.total, "loss_1": terms.first, "loss_2": terms.second}
-        return Step(terms.total, {name: number.detach() for name, number in numbers.items()}, (z.detach(), line))
+        return Step(terms.total, terms.numbers(), (line,))
 
     def advance(self, step: Step) -> None:
-        self.starts.update(self.count, step.outputs[1])
-
-    def describe(self, step: Step) -> dict[str, float]:
-        return spread(step.outputs[0])
+        self.starts.update(self.count, *step.outputs)

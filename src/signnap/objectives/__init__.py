@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..contracts import Objective
 from ..errors import unknown_name
 from .all_pairs import AllPairs
@@ -14,20 +16,13 @@ from .nce import NCE
 OBJECTIVES: dict[str, type[NCE] | type[InfoNCE]] = {"nce": NCE, "infonce": InfoNCE}
 
 
-def build_objective(
-    objective: str | Objective,
-    negatives: int = 1024,
-    temperature: float = 0.1,
-    momentum: float = 0.5,
-    share: int = 512,
-    precision: str = "float32",
-) -> Objective:
-    """Build a named objective; a ready one is handed through."""
+def build_objective(objective: str | Objective, **contrast: Any) -> Objective:
+    """Build a named objective with these arguments of its own; a ready one is handed through."""
     if isinstance(objective, Objective):
         return objective
     if objective not in OBJECTIVES:
         raise unknown_name("objective", objective, OBJECTIVES)
-    return OBJECTIVES[objective](negatives, temperature, momentum, share, precision)
+    return OBJECTIVES[objective](**contrast)
 
 
 __all__ = [

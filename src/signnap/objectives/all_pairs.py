@@ -25,14 +25,11 @@ from torch.nn.functional import linear, normalize
 from .. import rng
 from ..contracts import Objective, Terms
 from ..errors import SignnapError
-from ..gpu import MAX_DIM, usable
+from ..gpu import EXP_IS_SAFE, MAX_DIM, usable
 from .checks import expect_scores
 
 #: Rows and columns of a tile of scores: what two cores were fastest with, or large enough to keep a GPU busy.
 _CPU_TILE, _GPU_TILE = (512, 4096), (8192, 8192)
-
-#: exp of this, times as many nodes as anybody has, is a float32 number, and so is its reciprocal.
-_EXP_IS_SAFE = 60.0
 
 
 class AllPairs(Objective):
@@ -110,7 +107,7 @@ class Tiles:
     """
 
     def __init__(self, w: Tensor, temperature: float) -> None:
-        self.columns_of, self.plain = w.t().contiguous(), 1 / temperature < _EXP_IS_SAFE
+        self.columns_of, self.plain = w.t().contiguous(), 1 / temperature < EXP_IS_SAFE
         self.scaled = self.columns_of / temperature
         self.high, self.wide = (min(side, len(w)) for side in (_GPU_TILE if w.is_cuda else _CPU_TILE))
         self.buffers = w.new_empty(2, self.high * max(self.high, self.wide))

@@ -7,8 +7,10 @@ import math
 import torch
 from torch import Tensor, nn
 
+from ..contracts import Objective, Terms
 from ..errors import SignnapError
 from ..gpu import usable
+from .checks import expect_draws, expect_scores
 
 
 class MemoryBank(nn.Module):
@@ -43,6 +45,24 @@ class MemoryBank(nn.Module):
                 continue
             bank.mul_(self.momentum).add_(z.detach(), alpha=1 - self.momentum)
             bank.div_(torch.linalg.vector_norm(bank, dim=1, keepdim=True).clamp_(min=1e-12))
+
+
+class BankObjective(Objective):
+    """What NCE and InfoNCE share: a memory bank, negatives drawn from it, and scores over a temperature."""
+
+    def __init__(self, negatives: int, temperature: float, momentum: float, share: int, precision: str) -> None:
+        super().__init__()
+        expect_scores(temperature, precision)
+        expect_draws(negatives, share)
+        self.negatives, self.temperature = negatives, temperature
+        self.share, self.precision = share, precision
+        self.bank = MemoryBank(momentum)
+
+    def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
+        self.bank.prepare(num_nodes, dim, generator)
+
+    def update(self, z1: Tensor, z2: Tensor, terms: Terms) -> None:
+        self.bank.update(z1, z2)
 
 
 def draw_negatives(num_nodes: int, num_negatives: int, share: int, generator: torch.Generator) -> Tensor:

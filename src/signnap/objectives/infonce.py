@@ -8,13 +8,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ..contracts import Objective, Terms
-from .bank import MemoryBank, draw_negatives
-from .checks import expect_draws, expect_scores
+from ..contracts import Terms
+from .bank import BankObjective, draw_negatives
 from .contrast import contrast
 
 
-class InfoNCE(Objective):
+class InfoNCE(BankObjective):
     """L = L₁ + L₂, each the cross-entropy of picking a node's other view among K remembered others.
 
     The positive is the live embedding of the other view, as in Eq. 3; negatives come from the memory bank. The
@@ -31,18 +30,8 @@ class InfoNCE(Objective):
         precision: str = "float32",
         normalize: bool = True,
     ) -> None:
-        super().__init__()
-        expect_scores(temperature, precision)
-        expect_draws(negatives, share)
-        self.negatives = negatives
-        self.temperature = temperature
-        self.share = share
-        self.precision = precision
+        super().__init__(negatives, temperature, momentum, share, precision)
         self.normalize = normalize
-        self.bank = MemoryBank(momentum)
-
-    def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
-        self.bank.prepare(num_nodes, dim, generator)
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
         drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
@@ -53,9 +42,6 @@ class InfoNCE(Objective):
         second, _ = contrast(z2, z1, self.bank.first, drawn, self.temperature, rule, self.precision)
         total = first + second
         return Terms(total, first, second, math.log(self.negatives) - 0.5 * total.detach())
-
-    def update(self, z1: Tensor, z2: Tensor, terms: Terms) -> None:
-        self.bank.update(z1, z2)
 
     def chance(self) -> float:
         """2·log(K+1): every candidate equally likely."""

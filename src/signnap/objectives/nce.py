@@ -10,16 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from ..contracts import Objective, Terms
-from .bank import MemoryBank, draw_negatives
-from .checks import expect_draws, expect_scores
+from ..contracts import Terms
+from ..gpu import EXP_IS_SAFE
+from .bank import BankObjective, draw_negatives
 from .contrast import contrast, score_chunks
 
-#: exp of this, times as many negatives as anybody draws, is a float32 number.
-_EXP_IS_SAFE = 60.0
 
-
-class NCE(Objective):
+class NCE(BankObjective):
     """Tell each node's remembered other view from K random bank rows, one binary decision each.
 
     With s = exp(z·m/τ), p = s/Z and c = K/N the loss of an anchor is
@@ -27,8 +24,9 @@ class NCE(Objective):
         −log p₀/(p₀+c) − Σ_k log c/(p_k+c) = softplus(−a₀) + Σ_k softplus(a_k),  a = z·m/τ − log Z − log c.
 
     Z is N times the mean of s over the first iteration's scores (positives included), then frozen. z is not
-    normalised, bank rows are. The authors' ε = 1e-12 inside the logarithms is below float32 resolution and left
-    out.
+    normalised, bank rows are. The authors' ε = 1e-12 inside the logarithms is left out: it matters only
+    where p₀/(p₀+c) comes near it, which row-normalised features have not led to (1.3e-5 was the least we saw). Features
+    of any scale may; the loss then goes on growing where theirs would not.
     """
 
     log_z: Tensor
@@ -41,19 +39,12 @@ class NCE(Objective):
         share: int = 512,
         precision: str = "float32",
     ) -> None:
-        super().__init__()
-        expect_scores(temperature, precision)
-        expect_draws(negatives, share)
-        self.negatives = negatives
-        self.temperature = temperature
-        self.share = share
-        self.precision = precision
-        self.bank = MemoryBank(momentum)
+        super().__init__(negatives, temperature, momentum, share, precision)
         self.register_buffer("log_z", torch.full((2,), math.nan))
         self._frozen = False  # whether log_z is known, so that no iteration has to look at the numbers themselves
 
     def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
-        self.bank.prepare(num_nodes, dim, generator)
+        super().prepare(num_nodes, dim, generator)
         self.log_z = torch.full((2,), math.nan, device=generator.device)
         self._frozen = False
 
@@ -82,12 +73,12 @@ class NCE(Objective):
             return BinaryRule(shift)
         # No score exceeds the longest embedding times √3, the longest that a bank row can be, over the temperature.
         largest = 3**0.5 * float(torch.linalg.vector_norm(z, dim=1).max()) / self.temperature
-        return BinaryRule(shift, bounded=max(largest, float(shift)) < _EXP_IS_SAFE)
+        return BinaryRule(shift, bounded=max(largest, float(shift)) < EXP_IS_SAFE)
 
     def update(self, z1: Tensor, z2: Tensor, terms: Terms) -> None:
         self.log_z.copy_(terms.carry["log_z"])
         self._frozen = True
-        self.bank.update(z1, z2)
+        super().update(z1, z2, terms)
 
     def chance(self) -> float:
         """2·(log(K+1) + K·log(1+1/K)): every score equal (spec §2.8)."""

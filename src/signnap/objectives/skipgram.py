@@ -13,7 +13,7 @@ from ..contracts import Objective, Terms
 
 #: Negatives drawn for a walk; its positions share them.
 SHARED = 64
-#: Below this, log σ(x) counts as much: the exponential of less is no float32.
+#: log σ(x) is cut off here: exp of less is no float32.
 _LEAST = -87.0
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import Features, SparseFeatures, StreamedFeatures, View, applied, mask_columns
+from ..graph.streamed import chunk_rows
 from .centrality import CENTRALITIES
 
 #: Of features that are mostly not zero, columns differ by how much there is of them, not by who has it.
@@ -24,11 +25,12 @@ _CHUNK_ELEMENTS = 1 << 20
 
 @dataclass(frozen=True)
 class DropUnimportant:
-    """Drop stored entries with mean probability ``drop_edge`` and feature columns with ``mask_features``.
+    """Drop stored entries with probability ``drop_edge`` and feature columns with ``mask_features`` on average.
 
-    What is central is dropped less often, what is peripheral more often, but never with more than 0.7. An entry
-    scores by the ``centrality`` (degree, eigenvector or pagerank) of its target, the row it sends to; a column by the
-    total centrality of the nodes that have it, weighted by |x| if more than half of all features are not zero.
+    What is central is dropped less often, what is peripheral more often, but never with more than 0.7; the averages are
+    those before this cap. An entry scores by the ``centrality`` (degree, eigenvector or pagerank) of its target, the
+    row it sends to; a column by the total centrality of the nodes that have it, weighted by |x| if more than half of
+    all features are not zero.
 
     Entries fall independently, so i→j may survive without j→i. Self-loops are no edges: where a view stores them they
     have no score, and fall at the plain rate.
@@ -105,7 +107,7 @@ def column_weights(x: Features, nodes: Tensor) -> Tensor:
     amount = (lambda part: part.abs().double()) if filled > _MOSTLY else (lambda part: (part != 0).double())
     if isinstance(x, SparseFeatures):
         return x.with_values(amount(values)).transposed_times(nodes[:, None]).squeeze(1)
-    rows = max(1, _CHUNK_ELEMENTS // max(1, x.shape[1]))
+    rows = chunk_rows(x.shape[1], _CHUNK_ELEMENTS)
     total = nodes.new_zeros(x.shape[1])
     for part, of_part in zip(x.split(rows), nodes.split(rows), strict=True):
         total += of_part @ amount(part)

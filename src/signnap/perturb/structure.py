@@ -50,7 +50,7 @@ class DropEdge:
         stored, present = view.stored, view.present
         dropped = len(present) - math.floor((1 - self.ratio) * len(present) + 1e-9)
         if usable(stored):
-            from ..gpu.weights import KEY_WORDS, without_subset
+            from ..gpu.subset import KEY_WORDS, without_subset
 
             key = torch.empty(KEY_WORDS, dtype=torch.int64, device=stored.device)
             key.random_(-(2**63), None, generator=generator)

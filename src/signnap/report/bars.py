@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import floor, isnan
 from typing import TYPE_CHECKING
 
-from .canvas import METHOD_COLOURS, canvas, manner, name_series, say_below, say_empty
+from .canvas import Style, canvas, manner, name_series, say_below, say_empty, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ _ZOOMED = "The axes of accuracy do not begin at zero."
 
 @dataclass(frozen=True)
 class Bars:
-    """A panel: by method, the mean and deviation (NaN: unknown) in every group where it has one.
+    """A panel: by series, the mean and deviation (NaN: unknown) in every group where it has one.
 
     ``absent`` stands in a panel without any bar.
     """
@@ -30,8 +30,20 @@ class Bars:
 
 
 @manner()
-def bars(panels: Sequence[Bars], groups: Sequence[str], note: str = "", *, x_label: str, y_label: str) -> Figure:
-    """The panels in a row, the methods named above and the note below; a bar that is not there leaves its gap."""
+def bars(
+    panels: Sequence[Bars],
+    groups: Sequence[str],
+    note: str = "",
+    *,
+    x_label: str,
+    y_label: str,
+    styles: Mapping[str, Style] | None = None,
+) -> Figure:
+    """The panels in a row, the series named above and the note below; a bar that is not there leaves its gap.
+
+    ``styles`` are those of series by their names; any other gets one by its place.
+    """
+    styles = styled((name for panel in panels for name in panel.heights), styles)
     figure = canvas(3.1 * len(panels), 2.7)
     zoomed = False
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
@@ -48,7 +60,7 @@ def bars(panels: Sequence[Bars], groups: Sequence[str], note: str = "", *, x_lab
             places = [at + shift for at, group in enumerate(groups) if group in heights]
             means, deviations = zip(*(heights[group] for group in groups if group in heights), strict=True)
             thin = {"elinewidth": 0.8, "capsize": 1.5}
-            axes.bar(places, means, width, yerr=deviations, color=METHOD_COLOURS[name], label=name, error_kw=thin)
+            axes.bar(places, means, width, yerr=deviations, color=styles[name].colour, label=name, error_kw=thin)
         axes.set_xticks(range(len(groups)), groups)
         axes.set_ylim(*_limits(known))
         axes.grid(axis="y")

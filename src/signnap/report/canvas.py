@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import SignnapError
 from ..storage import replacing
@@ -18,13 +19,8 @@ if TYPE_CHECKING:
 
 #: One colour per series, told apart by the colour-blind too (Okabe and Ito).
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#999999", "#5d3a9b", "#000000")
-#: The colour of a method in every figure; the two that see labels are both blue.
-METHOD_COLOURS = {
-    "GCN": "#56b4e9",
-    "DropEdge(GCN)": "#0072b2",
-    "DGI": "#009e73",
-    "SIGNNAP(GCN)": "#d55e00",
-}
+#: One marker for each of them.
+_MARKERS = "os^Dv<>pPX"
 GREY = "#666666"
 _MANNER = {
     "font.size": 8,
@@ -42,6 +38,13 @@ _MANNER = {
     "figure.constrained_layout.w_pad": 0.07,
     "svg.hashsalt": "signnap",
 }
+
+
+class Style(NamedTuple):
+    """By what a series is known in every panel."""
+
+    colour: str
+    marker: str
 
 
 @contextmanager
@@ -65,8 +68,16 @@ def canvas(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=150, layout="constrained")
 
 
+def styled(names: Iterable[str], given: Mapping[str, Style] | None) -> dict[str, Style]:
+    """A style for every series: the given one, or the next by its place; colours that were given come last."""
+    given = given or {}
+    taken = {style.colour for style in given.values()}
+    styles = cycle(sorted(map(Style, COLOURS, _MARKERS), key=lambda style: style.colour in taken))
+    return {name: given.get(name) or next(styles) for name in dict.fromkeys(names)}
+
+
 def say_empty(axes: Axes, words: str) -> None:
-    """Say in the middle of a panel why there is nothing in it; what counts its axes would count nothing."""
+    """Say in the middle of a panel why there is nothing in it."""
     axes.set(xticks=[], yticks=[])
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=GREY)
 

@@ -7,18 +7,16 @@ from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING
 
-from .canvas import GREY, METHOD_COLOURS, canvas, manner, name_series, say_below, say_empty
+from .canvas import GREY, Style, canvas, manner, name_series, say_below, say_empty, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MARKERS = dict(zip(METHOD_COLOURS, "os^D", strict=True))
-
 
 @dataclass(frozen=True)
 class Line:
-    """One method: a mean for every x and, if it has any, the deviation of each and the values that it is over.
+    """One series: a mean for every x and, if it has any, the deviation of each and the values that it is over.
 
     A mean that is not known is NaN: a line has a gap there, rather than a guess.
     """
@@ -31,7 +29,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines by the name of their method. ``ticks`` are the places where x was measured, ``mark`` one of them.
+    """Lines by their names. ``ticks`` are the places where x was measured, ``mark`` one of them.
 
     With ``log``, its base, the axis of x is logarithmic. ``absent`` stands in a panel without any line.
     """
@@ -47,8 +45,14 @@ class Panel:
 
 
 @manner()
-def curves(panels: Sequence[Panel], note: str = "", *, mark: str = "") -> Figure:
-    """The panels in a row, the methods named above and the note below; ``mark`` names what panels mark."""
+def curves(
+    panels: Sequence[Panel], note: str = "", *, mark: str = "", styles: Mapping[str, Style] | None = None
+) -> Figure:
+    """The panels in a row, the lines named above and the note below; ``mark`` names what panels mark.
+
+    ``styles`` are those of lines by their names; any other line gets one by its place.
+    """
+    styles = styled((name for panel in panels for name in panel.lines), styles)
     figure = canvas(2.7 * len(panels), 2.7)
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
@@ -57,7 +61,7 @@ def curves(panels: Sequence[Panel], note: str = "", *, mark: str = "") -> Figure
             say_empty(axes, panel.absent)
             continue
         for name, line in present.items():
-            _draw(axes, name, line)
+            _draw(axes, name, line, styles[name])
         if panel.mark is not None:
             axes.axvline(panel.mark, color=GREY, linestyle="--", linewidth=1, zorder=0, label=mark)
         axes.grid(axis="y")
@@ -67,19 +71,18 @@ def curves(panels: Sequence[Panel], note: str = "", *, mark: str = "") -> Figure
     return figure
 
 
-def _draw(axes: Axes, name: str, line: Line) -> None:
+def _draw(axes: Axes, name: str, line: Line, style: Style) -> None:
     """A curve; with deviations, points with bars or, where the values themselves are shown, a band behind those."""
-    colour = METHOD_COLOURS[name]
+    colour, marker = style
     if not line.deviation:
         axes.plot(line.x, line.mean, color=colour, label=name, linewidth=1.1)
     elif not line.values:
-        marker = _MARKERS[name]
         axes.errorbar(line.x, line.mean, line.deviation, color=colour, marker=marker, capsize=2, label=name)
     else:
         low = [mean - far for mean, far in zip(line.mean, line.deviation, strict=True)]
         high = [mean + far for mean, far in zip(line.mean, line.deviation, strict=True)]
         axes.fill_between(line.x, low, high, color=colour, alpha=0.2, linewidth=0, label="± standard deviation")
-        axes.plot(line.x, line.mean, color=colour, marker=_MARKERS[name], label=f"{name}, mean")
+        axes.plot(line.x, line.mean, color=colour, marker=marker, label=f"{name}, mean")
         places = [x for x, values in zip(line.x, line.values, strict=True) for _ in values]
         dots = [value for values in line.values for value in values]
         axes.scatter(places, dots, s=9, color=GREY, alpha=0.6, linewidths=0, zorder=3, label="one encoder seed")

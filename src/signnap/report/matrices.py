@@ -58,7 +58,7 @@ def matrices(rows: Mapping[str, Mapping[str, Matrix | str]], note: str = "", *, 
 
 
 def _scale(matrices: Sequence[Values]) -> tuple[float, float]:
-    """From the lowest to the highest value; where they are one, it gets the deepest colour."""
+    """From the lowest to the highest value; where all are equal, that value gets the deepest colour."""
     values = [value for matrix in matrices for line in matrix for value in line] or [1.0]
     low, high = min(values), max(values)
     return (low, high) if low < high else (high - 1, high)

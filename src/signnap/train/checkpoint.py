@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SignnapError
-from ..storage import alone, cannot_write, remove_leftovers, replacing, write_text
+from ..storage import alone, cannot_write, expect_folder, remove_leftovers, replacing, write_text
 from .loop import Run
 
 #: What every record of the metrics has: where it was taken, and what a collapse is recognised by.
@@ -42,6 +42,7 @@ class RunFolder:
 
     def alone(self) -> AbstractContextManager[None]:
         """Keep other processes from writing here meanwhile, but not from reading; the folder is made for that."""
+        expect_folder(self.path)
         with suppress(OSError):  # the first file that is written will say why
             self.path.mkdir(parents=True, exist_ok=True)
         return alone(self.path, wait=False)
@@ -53,7 +54,8 @@ class RunFolder:
                 if not self.path.is_dir():
                     found = "a file" if self.path.is_file() else "no such folder"
                     raise SignnapError(f"{self.path} is not a run folder: {found}")
-                raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}")
+                runs = f", but {self.path / 'seed-*'} are runs" if any(self.path.glob("seed-*/config.toml")) else ""
+                raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}{runs}")
 
     def save_state(self, state: dict[str, Any], weights: dict[str, Tensor]) -> None:
         """Write the weights to embed with, then the state to resume from: a state never waits for its weights."""
@@ -102,13 +104,18 @@ class RunFolder:
         Without settings there was no run, and what would be taken for the past of this one goes.
         """
         if not self.exists():
-            # Other files are replaced in any case, but metrics are appended: a run's own, left over, go, and reading
-            # them refuses another file of that name, which is somebody's: neither to be lost nor to be mixed with ours.
-            for _ in self.read_metrics():
-                pass
+            self._expect_own_metrics()
             for file in filter(_is_there, (self.state, self.model, self.metrics, self.trace)):
                 _remove(file)
         self._describe(config, facts)
+
+    def _expect_own_metrics(self) -> None:
+        """Raise where metrics are none of a run: they are somebody's, neither to be lost nor to be mixed with ours.
+
+        Other files are replaced in any case, but metrics are appended: a run's own, left over, go.
+        """
+        for _ in self.read_metrics():  # raises at the first record that is none
+            pass
 
     def _describe(self, config: str, facts: dict[str, Any]) -> None:
         """Write facts and settings; what earlier writers left half-written when they were killed goes."""
@@ -118,16 +125,15 @@ class RunFolder:
         write_text(self.config, config)
 
     def save_model(self, config: str, facts: dict[str, Any], weights: dict[str, Tensor]) -> None:
-        """Write what ``load`` needs and no training state: a model to hand on.
+        """Write what ``load`` needs and no training state: a model to hand on. Whoever calls this should be ``alone``.
 
         What a run that was here needs to be resumed goes once the weights have found room, and before the settings and
         facts are another's: whenever this is killed, a resumed run is the old one or none.
         """
-        with self.alone():
-            self._save_weights(weights)
-            for file in (self.state, *([self.metrics, self.trace] if self.exists() else [])):
-                _remove(file)
-            self._describe(config, facts)
+        self._save_weights(weights)
+        for file in (self.state, *([self.metrics, self.trace] if self.exists() else [])):
+            _remove(file)
+        self._describe(config, facts)
 
     def withdraw(self) -> None:
         """Undo ``begin``: a run that leaves nothing should not keep its folder from the next one."""

@@ -10,13 +10,17 @@ from ..errors import SignnapError
 
 #: A setting, and what to try with it.
 _NCE = ("objective", "the nce objective")
-_LOWER_LR, _HIGHER_LR = ("lr", "a lower --lr"), ("lr", "a higher --lr")
-_MORE_DECAY, _LESS_DECAY = ("weight_decay", "a higher --weight-decay"), ("weight_decay", "a lower --weight-decay")
-_LOWER_TEMPERATURE, _HIGHER_TEMPERATURE = (
-    ("temperature", "a lower --temperature"),
-    ("temperature", "a higher --temperature"),
-)
-_FEWER_LAYERS, _LOWER_DROP = ("layers", "fewer --layers"), ("drop_edge", "a lower --drop-edge")
+_LOWER_LR, _HIGHER_LR = ("lr", "a lower lr"), ("lr", "a higher lr")
+_MORE_DECAY, _LESS_DECAY = ("weight_decay", "a higher weight_decay"), ("weight_decay", "a lower weight_decay")
+_LOWER_TEMPERATURE = ("temperature", "a lower temperature")
+_HIGHER_TEMPERATURE = ("temperature", "a higher temperature")
+_FEWER_LAYERS, _LOWER_DROP = ("layers", "fewer layers"), ("drop_edge", "a lower drop_edge")
+
+#: Embeddings whose mean norm is larger than this explode.
+_EXPLODING = 1e4
+#: How near to chance, as a share of it, a loss may stay for how many iterations. A healthy NCE loss passes through it
+#: and may linger nearby for hundreds.
+_PATIENCE = {0.001: 300, 0.005: 1000}
 
 
 class Collapsed(SignnapError):
@@ -25,17 +29,13 @@ class Collapsed(SignnapError):
 
 @dataclass
 class Health:
-    """Watches logged numbers for the four ways a contrastive run fails.
+    """Watches logged numbers for the four ways a run fails.
 
-    ``chance`` is the loss of an embedding that tells nothing apart (None if unknown). A healthy NCE loss passes
-    through it and may linger nearby for hundreds of iterations, so a loss counts as stuck only when it stays within
-    0.1 % of chance for 300 iterations, or within 0.5 % for 1,000 (``patience``: share -> iterations). Advice concerns
-    only the ``settings`` that the method has (None: any).
+    ``chance`` is the loss of an embedding that tells nothing apart (None if unknown). Advice concerns only the
+    ``settings`` that the method has (None: any).
     """
 
     chance: float | None = None
-    patience: dict[float, int] = field(default_factory=lambda: {0.001: 300, 0.005: 1000})
-    exploding: float = 1e4
     settings: Collection[str] | None = None
     #: for each share, the last iteration, as far as we know, at which the loss was further away than that
     _away: dict[float, int] = field(default_factory=dict)
@@ -45,8 +45,9 @@ class Health:
         loss, norm = numbers["loss"], numbers["norm"]
         at = f"at iteration {iteration}"
         if not math.isfinite(loss) or not math.isfinite(norm):
-            return f"the loss is {loss} and the mean norm {norm} {at}{self._advice(_LOWER_LR, _HIGHER_TEMPERATURE)}"
-        if norm > self.exploding:
+            advice = self._advice(_LOWER_LR, _HIGHER_TEMPERATURE)
+            return f"the loss is {loss:.4g} and the mean norm {norm:.3g} {at}{advice}"
+        if norm > _EXPLODING:
             return (
                 f"the embeddings explode {at} (mean norm {norm:.3g})"
                 f"{self._advice(_NCE, ('objective', 'normalised infonce'), _MORE_DECAY, _LOWER_LR)}"
@@ -68,7 +69,7 @@ class Health:
         return f": try {' or '.join(filter(None, [', '.join(words[:-1]), words[-1]]))}" if words else ""
 
     def _stuck(self, iteration: int, loss: float, chance: float) -> bool:
-        for share in self.patience:
+        for share in _PATIENCE:
             if share not in self._away or abs(loss - chance) > share * chance:
                 self._away[share] = iteration if iteration > 1 else 0
-        return any(iteration - self._away[share] >= limit for share, limit in self.patience.items())
+        return any(iteration - self._away[share] >= limit for share, limit in _PATIENCE.items())

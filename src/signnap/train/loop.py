@@ -1,16 +1,22 @@
-"""The only training loop. A method supplies a task; callers look at what each iteration yields, and may stop."""
+"""The only loop that trains encoders.
+
+A method supplies a task; callers look at what each iteration yields, and may stop.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from .. import rng
 from ..errors import SignnapError
+from ..geometry import spread
+from ..graph import View
 from .best import Best
 from .capture import Launcher
 from .pages import keep_freed_pages
@@ -19,7 +25,7 @@ from .regions import region
 
 @dataclass(frozen=True)
 class Step:
-    """What one iteration computed: the loss to minimise, numbers to log, and whatever ``advance`` needs (detached).
+    """What one iteration computed: the loss to minimise, numbers to log, and, detached, what ``advance`` needs.
 
     ``watched`` is what the best iteration has the lowest value of; None: the loss.
     """
@@ -30,29 +36,37 @@ class Step:
     watched: Tensor | None = None
 
 
-class Task(Protocol):
+class Task:
     """What a method hands to the loop.
 
-    ``modules`` holds everything that a checkpoint must restore, learnable or not; what embeds is its ``encoder``.
-    ``generators`` are its sources of randomness by purpose; a step draws from nothing else. ``coarse`` allows a GPU to
-    multiply in tf32.
+    ``view`` is the clean graph, which the run is for. ``modules`` holds everything that a checkpoint must restore,
+    learnable or not; what embeds is its ``encoder``. ``generators`` are its sources of randomness by purpose; a step
+    draws from nothing else. ``coarse`` allows a GPU to multiply in tf32.
     """
 
+    view: View
     modules: nn.ModuleDict
     generators: dict[str, torch.Generator]
     coarse: bool
 
     def step(self) -> Step:
         """Compute the loss of one iteration; change nothing but the generators."""
-        ...
+        raise NotImplementedError
 
     def advance(self, step: Step) -> None:
         """Update state that is not learned by gradient (memory banks), after the optimiser."""
-        ...
 
-    def describe(self, step: Step) -> dict[str, float]:
-        """Numbers about the embeddings that are too dear to compute every time."""
-        ...
+    def describe(self, step: Step, encoder: nn.Module) -> dict[str, float]:
+        """Numbers that are too dear to compute every time, about what the run would give by now with this encoder.
+
+        The embeddings of the iteration itself would not do: in dropout's noise, nodes differ that are all the same.
+        """
+        with _resting(encoder, self.view.stored.device):
+            return spread(self.embedding(step, encoder))
+
+    def embedding(self, step: Step, encoder: nn.Module) -> Tensor:
+        """What an encoder makes of the clean graph."""
+        return encoder(self.view)
 
 
 class Run:
@@ -148,6 +162,18 @@ class Run:
         for name, saved in state["generators"].items():
             self.task.generators[name].set_state(saved.cpu())
         self.iteration = state["iteration"]
+
+
+@contextmanager
+def _resting(encoder: nn.Module, device: torch.device) -> Iterator[None]:
+    """Let an encoder embed as it will after training: without dropout, without gradients, and without a trace."""
+    training = encoder.training
+    with torch.no_grad(), rng.as_default(rng.generator(0, "look", device)):
+        encoder.eval()
+        try:
+            yield
+        finally:
+            encoder.train(training)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ def keep_freed_pages() -> None:
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # not glibc, or no C library to be found by no name
+    except (AttributeError, OSError, TypeError):  # not glibc, or CDLL(None) finds no C library
         return
     mallopt(_MMAP_THRESHOLD, _LARGEST)
     mallopt(_TRIM_THRESHOLD, _KEPT)

@@ -80,7 +80,8 @@ class Trainee:
     def look(self, step: Step, seconds: float) -> str | None:
         """Log an iteration; return what is wrong with it, if anything is."""
         iteration = self.run.iteration
-        self.numbers = {name: float(value) for name, value in step.numbers.items()} | self.run.task.describe(step)
+        found = self.run.task.describe(step, self.run.encoder)
+        self.numbers = {name: float(value) for name, value in step.numbers.items()} | found
         record = {"iteration": iteration, **self.numbers, "seconds": self.before + seconds}
         self.history.append(record)
         if self.folder is not None:
@@ -115,7 +116,7 @@ def train(
     out, and one that collapses, too; the others finish before the error is raised.
     """
     iterate = lockstep if profiler is None else profiler.lockstep
-    by_run = {id(trainee.run): trainee for trainee in trainees}
+    by_run = {trainee.run: trainee for trainee in trainees}
     runs = [trainee.run for trainee in trainees if not trainee.is_over()]
     folders = [str(trainee.folder.path) for trainee in trainees if trainee.folder is not None]
     collapses: list[str] = []
@@ -126,7 +127,7 @@ def train(
             now = time.perf_counter()
             words, iteration = "", steps[0][0].iteration
             for run, step in steps if _due(iteration, schedule) else ():
-                trainee = by_run[id(run)]
+                trainee = by_run[run]
                 wrong = trainee.look(step, now - begun)
                 words = f"loss {trainee.numbers['loss']:.4f}"
                 if trainee.is_over():
@@ -143,12 +144,12 @@ def train(
             if finished or stopped or now - saved >= wait:
                 before = time.perf_counter()
                 for run in runs:
-                    by_run[id(run)].save()
+                    by_run[run].save()
                 saved = time.perf_counter()
                 wait = max(schedule.save_every, _WORTH * (saved - before)) if schedule.save_every else 0
             if stopped and not finished:
                 where = f"iteration {iteration} of {schedule.iterations}; everything is saved in {', '.join(folders)}"
-                raise Interrupted(f"stopped at {where}: continue with --resume")
+                raise Interrupted(f"stopped at {where}: continue with --resume (resume=True)")
     if collapses and stop_on_collapse:
         raise _collapse(collapses[0], kept=bool(folders))
     seconds, profile = time.perf_counter() - begun, None if profiler is None else profiler.profile
@@ -159,7 +160,8 @@ def _collapse(why: str, kept: bool) -> Collapsed:
     """The error for a collapse; a run that is kept holds its folder, which says what happened."""
     ways_out = "--keep-going (stop_on_collapse=False) trains on regardless"
     if kept:
-        ways_out = f"--resume {ways_out}, other settings need another folder (--out)"
+        ways_out = "--resume --keep-going (resume=True, stop_on_collapse=False) trains on regardless, "
+        ways_out += "other settings need another folder"
     return Collapsed(f"training collapsed: {why}; {ways_out}")
 
 

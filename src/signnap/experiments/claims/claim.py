@@ -61,7 +61,7 @@ def leads(numbers: Mapping[str, float], name: str) -> bool:
     return all(numbers[name] > number for other, number in numbers.items() if other != name)
 
 
-def listed(numbers: Mapping[Any, float], digits: int = 2) -> str:
+def ranked(numbers: Mapping[Any, float], digits: int = 2) -> str:
     """Names with their numbers, the highest first."""
     order = sorted(numbers, key=lambda name: -numbers[name])
     return ", ".join(f"{name} {numbers[name]:.{digits}f}" for name in order)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from ..paper import reported
+from ..paper import OURS, reported
 from ..targets import tsne
-from .claim import Claim, Finding, Reading, leads, listed
+from .claim import Claim, Finding, Reading, leads, ranked
 
 
 def _check(read: Reading) -> Finding:
-    found = {name: read(tsne.cell_of(name), lambda row: row["looks"]["silhouette"]) for name in tsne.METHODS}
-    return Finding(
-        leads(found, "SIGNNAP(GCN)"), f"{listed(found, 4)}. The paper: {listed(reported()['silhouette'], 4)}."
-    )
+    found = {name: read(tsne.cell_of(name), tsne.silhouettes) for name in tsne.METHODS}
+    return Finding(leads(found, OURS), f"{ranked(found, 4)}. The paper: {ranked(reported()['silhouette'], 4)}.")
 
 
 CLAIM = Claim(

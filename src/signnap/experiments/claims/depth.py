@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ..cells import Cell
+from ..paper import COMPARED, OURS
 from ..targets import depths, overfitting, oversmoothing
-from .claim import Claim, Finding, Reading, leads, listed
+from .claim import Claim, Finding, Reading, leads, ranked
 
-OURS = "SIGNNAP(GCN)"
 _FEW, _MANY = min(depths.DEPTHS), max(depths.DEPTHS)
 CellOf = Callable[[str, int], Cell]
 
 
 def _loses_less(read: Reading, cell_of: CellOf, paper: str) -> Finding:
-    few = {name: read(cell_of(name, _FEW)) for name in depths.METHODS}
-    many = {name: read(cell_of(name, _MANY)) for name in depths.METHODS}
-    kept = {name: many[name] - few[name] for name in depths.METHODS}
-    steps = ", ".join(f"{name} {few[name]:.2f} to {many[name]:.2f}" for name in reversed(depths.METHODS))
+    few = {name: read(cell_of(name, _FEW)) for name in COMPARED}
+    many = {name: read(cell_of(name, _MANY)) for name in COMPARED}
+    kept = {name: many[name] - few[name] for name in COMPARED}
+    steps = ", ".join(f"{name} {few[name]:.2f} to {many[name]:.2f}" for name in reversed(COMPARED))
     return Finding(leads(kept, OURS) and leads(many, OURS), f"{steps}.{paper}")
 
 
@@ -27,23 +26,20 @@ def _accuracy(target: str, graph: str, where: str, cell_of: CellOf, paper: str =
     return Claim(
         f"holds up with depth on {graph}",
         f"{sentence}DGI, and with {_MANY} it is the best of them.", where, target,
-        lambda: [cell_of(name, depth) for name in depths.METHODS for depth in (_FEW, _MANY)],
+        lambda: [cell_of(name, depth) for name in COMPARED for depth in (_FEW, _MANY)],
         lambda read: _loses_less(read, cell_of, paper),
     )  # fmt: skip
 
 
-def _effective_rank(row: dict[str, Any]) -> list[float]:
-    return [look["effective_rank"] for look in row["looks"]["spread"]]
-
-
 def _deepest() -> list[Cell]:
-    return [oversmoothing.cell_of(name, _MANY) for name in depths.METHODS]
+    return [oversmoothing.cell_of(name, _MANY) for name in COMPARED]
 
 
 def _stays_apart(read: Reading) -> Finding:
-    found = {name: read(oversmoothing.cell_of(name, _MANY), _effective_rank) for name in depths.METHODS}
+    rank = oversmoothing.spread("effective_rank")
+    found = {name: read(oversmoothing.cell_of(name, _MANY), rank) for name in COMPARED}
     limit = "Of networks with labels it is that of three class scores, so it cannot exceed 3."
-    return Finding(leads(found, OURS), f"Effective rank: {listed(found)}. {limit}")
+    return Finding(leads(found, OURS), f"Effective rank: {ranked(found)}. {limit}")
 
 
 _SMOOTHING = "On Preventing Over-smoothing, observation 1"

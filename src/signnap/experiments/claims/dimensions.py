@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..cells import Cell
+from ..paper import OURS
 from ..targets import dimensions
 from .claim import Claim, Finding, Reading
 
-_METHODS = ("SIGNNAP(GCN)", "DGI")
+_METHODS = (OURS, "DGI")
 
 
 def _cells() -> list[Cell]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import isnan
 
+from ...evaluate import plus_minus
 from ..targets import hyperparameters
 from ..targets.hyperparameters import LETTERS, PAPER, SWEEPS, cell_of
-from .claim import Claim, Finding, Reading, listed
+from .claim import Claim, Finding, Reading, ranked
 
 _WHERE = "Hyper-parameter Analysis, observation {}"
 
@@ -17,7 +18,7 @@ def _near_best(read: Reading, setting: str, good: tuple[float, ...]) -> Finding:
     best = max(found, key=lambda value: found[value])
     deviation = read.deviation(cell_of(setting, best))
     gap = found[best] - max(found[value] for value in good)
-    text = listed({f"{LETTERS[setting]} = {value}:": number for value, number in found.items()})
+    text = ranked({f"{LETTERS[setting]} = {value}:": number for value, number in found.items()})
     return Finding(gap <= deviation, f"{text}. The best has a deviation of {deviation:.2f} over encoders.")
 
 
@@ -27,7 +28,7 @@ def _clearly_worse(read: Reading, setting: str, value: float) -> Finding:
     deviation = read.deviation(cell_of(setting, PAPER[setting]))
     letter = LETTERS[setting]
     result = "training ends in NaN" if isnan(other) else f"{other:.2f}"
-    text = f"{letter} = {PAPER[setting]}: {own:.2f} ± {deviation:.2f}; {letter} = {value}: {result}."
+    text = f"{letter} = {PAPER[setting]}: {plus_minus(own, deviation)}; {letter} = {value}: {result}."
     return Finding(isnan(other) or own - other > deviation, text)
 
 

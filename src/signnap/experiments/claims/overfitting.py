@@ -6,10 +6,9 @@ from typing import Any
 
 from ..cells import Cell
 from ..markdown import Measure
+from ..paper import COMPARED, OURS
 from ..targets import depths, overfitting
-from .claim import Claim, Finding, Reading, leads, listed
-
-OURS = "SIGNNAP(GCN)"
+from .claim import Claim, Finding, Reading, leads, ranked
 
 
 def _cell(name: str) -> Cell:
@@ -27,10 +26,10 @@ def _end(part: str) -> Measure:
 
 
 def _check(read: Reading) -> Finding:
-    train, val = ({name: read(_cell(name), _end(part)) for name in depths.METHODS} for part in ("train", "val"))
+    train, val = ({name: read(_cell(name), _end(part)) for name in COMPARED} for part in ("train", "val"))
     lowest = leads({name: -value for name, value in train.items()}, OURS)
-    text = f"At the end of training: on training nodes {listed(train)}; on validation nodes "
-    return Finding(lowest and leads(val, OURS), f"{text}{listed(val)}.")
+    text = f"At the end of training: on training nodes {ranked(train)}; on validation nodes "
+    return Finding(lowest and leads(val, OURS), f"{text}{ranked(val)}.")
 
 
 CLAIM = Claim(
@@ -38,5 +37,5 @@ CLAIM = Claim(
     f"Of four methods on {overfitting.GRAPH}, SIGNNAP(GCN) has the lowest training accuracy but the best validation "
     "accuracy.",
     "On Preventing Over-fitting, observation 2", "figure-overfitting",
-    lambda: [_cell(name) for name in depths.METHODS], _check,
+    lambda: [_cell(name) for name in COMPARED], _check,
 )  # fmt: skip

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from ..paper import GRAPHS, reported
 from ..targets import perturbations
-from .claim import Claim, Finding, Reading, leads, listed
+from .claim import Claim, Finding, Reading, leads, ranked
 
 KIND = "DropEdge"
 
@@ -17,7 +17,7 @@ def _best(number: Callable[[str, str], float]) -> Finding:
     means = {name: fmean(number(name, graph) for graph in GRAPHS) for name in perturbations.ROWS}
     won = [g for g in GRAPHS if leads({name: number(name, g) for name in perturbations.ROWS}, KIND)]
     return Finding(
-        leads(means, KIND), f"mean over graphs {listed(means)}; {KIND} is best on {len(won)} of {len(GRAPHS)}."
+        leads(means, KIND), f"mean over graphs {ranked(means)}; {KIND} is best on {len(won)} of {len(GRAPHS)}."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..cells import Results
+from ..results import Results
 from .claim import Claim, Reading
 
 RULE = """

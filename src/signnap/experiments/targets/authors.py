@@ -7,10 +7,11 @@ from typing import Any
 
 from ...config import read_toml
 from ...data.catalog import DATASETS
-from ...evaluate import Summary
+from ...evaluate import Summary, plus_minus
 from ...methods.registry import method_class
 from .. import markdown
-from ..cells import Cell, Results
+from ..cells import Cell
+from ..results import Results
 
 #: A mean this close to the reported one counts as the same, and so does one within the reported standard deviation.
 TOLERANCE = 1.0
@@ -71,13 +72,13 @@ def page(results: Results, seeds: int) -> str:
 
 def _line(figure: dict[str, Any], probe: str, row: dict[str, Any] | None) -> list[str]:
     changes = "".join(f", {name} {value}" for name, value in figure["settings"].items())
-    spread = f" ± {figure['std']:.1f}" if "std" in figure else ""
     source = figure["source"] if figure["own"] else f"not the authors': {figure['source']}"
     start = [figure["method"] + changes, figure["graph"], figure["split"], probe]
-    reported = f"{figure['mean']:.1f}{spread}"
+    mean, std = figure["mean"], figure.get("std")
+    reported = f"{mean:.1f}" if std is None else plus_minus(mean, std, 1)
     ours = markdown.over_encoders(row)
     if row is None or ours is None:
-        return [*start, "–", reported, "–", "not run" if row is None else "failed", "–", source]
-    gap = f"{ours.mean - figure['mean']:+.2f}"
+        return [*start, "–", reported, "–", markdown.state(row), "–", source]
+    gap = f"{ours.mean - mean:+.2f}"
     cost = f"{row['device']}, {row['seconds']:.0f}"
-    return [*start, f"{ours.mean:.1f} ± {ours.std:.1f}", reported, gap, verdict(ours, figure), cost, source]
+    return [*start, plus_minus(ours.mean, ours.std, 1), reported, gap, verdict(ours, figure), cost, source]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import markdown
-from ..cells import Cell, Results
+from ..cells import Cell
+from ..paper import COMPARED
+from ..results import Results
 
-METHODS = ("GCN", "DropEdge(GCN)", "DGI", "SIGNNAP(GCN)")
 DEPTHS = (2, 4, 6, 8, 10)
 
 
@@ -18,10 +19,8 @@ def tables(
     pages = []
     for title, measure in {"test accuracy, %": markdown.accuracies, **looks}.items():
         lines = []
-        for name in METHODS:
+        for name in COMPARED:
             rows = [results.find(cell_of(name, depth), seeds) for depth in DEPTHS]
-            found = [markdown.over_encoders(row, measure) for row in rows]
-            shown = (markdown.shown(mean, row, seeds) for mean, row in zip(found, rows, strict=True))
-            lines.append([name, *shown])
+            lines.append([name, *(markdown.shown(row, seeds, measure) for row in rows)])
         pages.append(markdown.table([title, *(f"{depth} layers" for depth in DEPTHS)], lines))
     return "\n".join(pages)

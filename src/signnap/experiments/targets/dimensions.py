@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...report.bars import Bars, bars
 from .. import markdown, pictures
-from ..cells import Cell, Results
-from ..paper import ROWS, cell
+from ..cells import Cell
+from ..paper import COMPARED, ROWS, cell
+from ..results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRAPHS = ("pubmed", "facebook", "coauthor_cs")
-METHODS = ("GCN", "DropEdge(GCN)", "DGI", "SIGNNAP(GCN)")
 DIMENSIONS = (32, 64, 128, 256, 512)
 
 
@@ -26,7 +26,7 @@ def cell_of(name: str, graph: str, dim: int) -> Cell:
 
 def recipe() -> list[Cell]:
     """All bars, graph by graph."""
-    return [cell_of(name, graph, dim) for graph in GRAPHS for name in METHODS for dim in DIMENSIONS]
+    return [cell_of(name, graph, dim) for graph in GRAPHS for name in COMPARED for dim in DIMENSIONS]
 
 
 def page(results: Results, seeds: int) -> str:
@@ -34,9 +34,9 @@ def page(results: Results, seeds: int) -> str:
     pages = []
     for graph in GRAPHS:
         lines = []
-        for name in METHODS:
+        for name in COMPARED:
             rows = [results.find(cell_of(name, graph, dim), seeds) for dim in DIMENSIONS]
-            lines.append([name, *(markdown.shown(markdown.over_encoders(row), row, seeds) for row in rows)])
+            lines.append([name, *(markdown.shown(row, seeds) for row in rows)])
         pages.append(markdown.table([graph, *map(str, DIMENSIONS)], lines))
     return f"Test accuracy in %, mean ± deviation over {seeds} encoder seeds.\n\n" + "\n".join(pages)
 
@@ -46,12 +46,13 @@ def figure(results: Results, seeds: int) -> Figure:
     panels = []
     known: dict[tuple[str, str], pictures.Row] = {}
     for graph in GRAPHS:
-        rows = {(name, dim): results.find(cell_of(name, graph, dim), seeds) for name in METHODS for dim in DIMENSIONS}
+        rows = {(name, dim): results.find(cell_of(name, graph, dim), seeds) for name in COMPARED for dim in DIMENSIONS}
         known |= {(graph, f"{name} {dim}"): row for (name, dim), row in rows.items()}
-        heights: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in METHODS}
+        heights: dict[str, dict[str, tuple[float, float]]] = {name: {} for name in COMPARED}
         for (name, dim), row in rows.items():
             if (found := markdown.over_encoders(row)) is not None:
                 heights[name][str(dim)] = found.mean, pictures.deviation(found)
         panels.append(Bars(graph, heights, pictures.absent(rows.values())))
     words = {"x_label": "latent dimension", "y_label": "test accuracy, %"}
-    return bars(panels, [str(dim) for dim in DIMENSIONS], pictures.note(known, seeds), **words)
+    groups = [str(dim) for dim in DIMENSIONS]
+    return bars(panels, groups, pictures.note(known, seeds), **words, styles=pictures.STYLES)

@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...evaluate import plus_minus
 from .. import markdown
-from ..cells import Cell, Results
+from ..cells import Cell
 from ..paper import GRAPHS, ROWS, cell, explained, reported
+from ..results import Results
 
 NAMES = [name for name in ROWS if name.startswith("SIGNNAP")]
 #: In so many cells the paper's figure was to lie within the range of our encoder seeds: nine tenths of 30.
@@ -76,11 +78,10 @@ def page(results: Results, seeds: int) -> str:
     for name in NAMES:
         for graph in GRAPHS:
             figure, deviation = reported()["overall"][name][graph]
-            theirs = f"{figure:.2f} ± {deviation:.2f}"
+            theirs = plus_minus(figure, deviation)
             row = results.find(cell(name, graph), seeds)
             if row is None or "error" in row:
-                state = "not run" if row is None else "failed"
-                lines.append([name, graph, theirs, *["–"] * 4, state, "–", "–"])
+                lines.append([name, graph, theirs, *["–"] * 4, markdown.state(row), "–", "–"])
                 continue
             each = Compared(figure, markdown.accuracies(row), deviation)
             found.append(each)

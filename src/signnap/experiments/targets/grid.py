@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-from ...evaluate import Summary
 from .. import markdown
-from ..cells import Cell, Results
+from ..cells import Cell
 from ..paper import cell
+from ..results import Results
 
 _RATES = ("drop_edge", "drop_edge_2", "mask_features", "mask_features_2")
 #: Row of the paper -> the graphs for which its authors give nothing, how long a try is, and what is tried.
@@ -45,13 +45,9 @@ def recipe() -> list[Cell]:
 def best(results: Results, name: str, graph: str, seeds: int) -> dict[str, Any] | None:
     """The settings with the highest mean validation accuracy, once all have been tried."""
     grid = GRIDS[name][2]
-    found = [_validation(results.find(cell_of(name, graph, tried), seeds)) for tried in grid]
-    means = [each.mean for each in found if each is not None]
+    rows = [results.find(cell_of(name, graph, tried), seeds) for tried in grid]
+    means = [found.mean for row in rows if (found := markdown.over_encoders(row, markdown.validation)) is not None]
     return grid[means.index(max(means))] if len(means) == len(grid) else None
-
-
-def _validation(row: dict[str, Any] | None) -> Summary | None:
-    return markdown.over_encoders(row, lambda row: markdown.accuracies(row, "val"))
 
 
 def page(results: Results, seeds: int) -> str:
@@ -60,7 +56,7 @@ def page(results: Results, seeds: int) -> str:
     for name, (graphs, iterations, grid) in GRIDS.items():
         for graph, tried in product(graphs, grid):
             row = results.find(cell_of(name, graph, tried), seeds)
-            shown = markdown.shown(_validation(row), row, seeds)
+            shown = markdown.shown(row, seeds, markdown.validation)
             chosen = tried == best(results, name, graph, seeds)
             words = ", ".join(f"{setting} {value}" for setting, value in tried.items())
             lines.append([name, graph, f"{iterations:,}", words, f"**{shown}**" if chosen else shown])

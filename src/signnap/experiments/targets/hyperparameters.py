@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...report.curves import Panel, curves
 from .. import markdown, pictures
-from ..cells import Cell, Results
-from ..paper import cell
+from ..cells import Cell
+from ..paper import OURS, cell
+from ..results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +34,7 @@ _AXES: dict[str, tuple[str, int | None]] = {
 def cell_of(setting: str, value: float) -> Cell:
     """SIGNNAP(GCN) with one setting changed; with none, where the value is the paper's own."""
     changes: dict[str, Any] = {} if value == PAPER[setting] else {setting: value}
-    return cell("SIGNNAP(GCN)", GRAPH, **changes)
+    return cell(OURS, GRAPH, **changes)
 
 
 def recipe() -> list[Cell]:
@@ -47,10 +48,10 @@ def page(results: Results, seeds: int) -> str:
     pages = []
     for setting, values in SWEEPS.items():
         rows = [results.find(cell_of(setting, value), seeds) for value in values]
-        line = [markdown.shown(markdown.over_encoders(row), row, seeds) for row in rows]
+        line = [markdown.shown(row, seeds) for row in rows]
         names = [f"{value} (the paper's)" if value == PAPER[setting] else str(value) for value in values]
         pages.append(markdown.table([LETTERS[setting], *names], [["accuracy, %", *line]]))
-    head = f"SIGNNAP(GCN) on {GRAPH}, test accuracy, mean ± deviation over {seeds} encoder seeds.\n\n"
+    head = f"{OURS} on {GRAPH}, test accuracy, mean ± deviation over {seeds} encoder seeds.\n\n"
     return head + "\n".join(pages)
 
 
@@ -64,6 +65,6 @@ def figure(results: Results, seeds: int) -> Figure:
         name, log = _AXES[setting]
         words = f"({letter}) {name}", LETTERS[setting], "test accuracy, %"
         x: dict[str, Any] = {"ticks": values, "log": log, "mark": PAPER[setting]}
-        lines = {"SIGNNAP(GCN)": pictures.line(rows)}
+        lines = {OURS: pictures.line(rows)}
         panels.append(Panel(*words, lines, **x, absent=pictures.absent(rows.values())))
-    return curves(panels, pictures.note(known, seeds), mark="the paper's value")
+    return curves(panels, pictures.note(known, seeds), mark="the paper's value", styles=pictures.STYLES)

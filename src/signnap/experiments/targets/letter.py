@@ -10,8 +10,9 @@ from statistics import fmean, stdev
 from typing import Any
 
 from .. import markdown
-from ..cells import Cell, Results
+from ..cells import Cell
 from ..paper import GRAPHS, cell, reported
+from ..results import Results
 from .fidelity import NAMES
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -31,11 +32,11 @@ def page(results: Results, seeds: int) -> str:
     for name in NAMES:
         for graph in GRAPHS:
             rows = [results.find(cell(name, graph, **changes), seeds) for changes in WAYS.values()]
-            shown = [markdown.shown(markdown.over_encoders(row), row, seeds) for row in rows]
-            found = difference(*rows)
-            differences += [] if found is None else [found]
-            figure = reported()["overall"][name][graph][0]
-            lines.append([name, graph, f"{figure:.2f}", *shown, "–" if found is None else f"{found:+.2f}"])
+            line = [name, graph, f"{reported()['overall'][name][graph][0]:.2f}"]
+            line += [markdown.shown(row, seeds) for row in rows]
+            if (found := difference(*rows)) is not None:
+                differences.append(found)
+            lines.append([*line, "–" if found is None else f"{found:+.2f}"])
     head = (
         f"Test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds. *Difference*: to the "
         "letter less as elsewhere, on the seeds that both have."

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import fmean
 from typing import Any
 
-from ...evaluate import Summary, summarize
+from ...evaluate import Summary, plus_minus, summarize
 from ...methods.registry import method_class
 from .. import markdown
-from ..cells import Cell, Results
+from ..cells import Cell
 from ..paper import GRAPHS, ROWS, cell, read_alike, reported
+from ..results import Results
 
 KEYS = [(name, graph) for name in ROWS for graph in GRAPHS]
 ABOUT = """
@@ -53,14 +53,14 @@ def _lines(rows: dict[tuple[str, str], dict[str, Any] | None], seeds: int) -> di
     """For every method its accuracies with the leaders marked, and its rank."""
     found = {key: mean for key, row in rows.items() if (mean := markdown.over_encoders(row)) is not None}
     marks, ranks = marked(found), average_ranks(found)
-    shown = lambda key: marks.get(key, "{}").format(markdown.shown(found.get(key), rows[key], seeds))
+    shown = lambda key: marks.get(key, "{}").format(markdown.shown(rows[key], seeds))
     rank = lambda name: f"{ranks[name]:.2f}" if name in ranks else "–"
     return {name: [*(shown((name, graph)) for graph in GRAPHS), rank(name)] for name in ROWS}
 
 
-def unlabelled(names: Sequence[str] = tuple(ROWS)) -> list[str]:
+def unlabelled() -> list[str]:
     """The rows that are ranked: methods that see no label."""
-    return [name for name in names if not method_class(ROWS[name][0]).uses_labels]
+    return [name for name in ROWS if not method_class(ROWS[name][0]).uses_labels]
 
 
 def average_ranks(found: dict[tuple[str, str], Summary]) -> dict[str, float]:
@@ -82,7 +82,7 @@ def marked(found: dict[tuple[str, str], Summary]) -> dict[tuple[str, str], str]:
 
 def _reported(name: str, graph: str) -> str:
     found = reported()["overall"].get(name, {}).get(graph)
-    return "–" if found is None else "{:.2f} ± {:.2f}".format(*found)
+    return "–" if found is None else plus_minus(*found)
 
 
 def _reported_rank(name: str) -> str:

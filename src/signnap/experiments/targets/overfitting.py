@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from ...methods.registry import method_class
 from ...report.curves import Line, Panel, curves
 from .. import pictures
-from ..cells import Cell, Results
-from ..paper import ROWS, cell
+from ..cells import Cell
+from ..paper import COMPARED, ROWS, cell
+from ..results import Results
 from . import depths
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def cell_of(name: str, depth: int) -> Cell:
 
 def recipe() -> list[Cell]:
     """All cells, method by method."""
-    return [cell_of(name, depth) for name in depths.METHODS for depth in depths.DEPTHS]
+    return [cell_of(name, depth) for name in COMPARED for depth in depths.DEPTHS]
 
 
 def page(results: Results, seeds: int) -> str:
@@ -37,7 +38,7 @@ def page(results: Results, seeds: int) -> str:
 
 def figure(results: Results, seeds: int) -> Figure:
     """As the paper has it: accuracy by depth, then how the classifiers of two layers learn."""
-    rows = {name: {d: results.find(cell_of(name, d), seeds) for d in depths.DEPTHS} for name in depths.METHODS}
+    rows = {name: {d: results.find(cell_of(name, d), seeds) for d in depths.DEPTHS} for name in COMPARED}
     known = {(name, str(depth)): row for name, each in rows.items() for depth, row in each.items()}
     by_depth = {name: replace(pictures.line(each), values=()) for name, each in rows.items()}
     every = pictures.absent(known.values())
@@ -49,4 +50,4 @@ def figure(results: Results, seeds: int) -> Figure:
         lines = {name: Line(look["iteration"], look[part]) for name, look in looks.items() if not isinstance(look, str)}
         labels = "iteration of the classifier", f"{title} accuracy, %"
         panels.append(Panel(f"({letter}) {title}, {shallow} layers", *labels, lines, absent=words))
-    return curves(panels, pictures.note(known, seeds))
+    return curves(panels, pictures.note(known, seeds), styles=pictures.STYLES)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from ...evaluate import summarize
 from ...report.maps import Map, maps
 from .. import markdown, pictures
-from ..cells import Cell, Results
-from ..paper import cell
+from ..cells import Cell
+from ..paper import COMPARED, OURS, cell
+from ..results import Results
 from . import depths
 
 if TYPE_CHECKING:
@@ -26,7 +27,12 @@ def cell_of(name: str, depth: int) -> Cell:
 
 def recipe() -> list[Cell]:
     """All panels, method by method."""
-    return [cell_of(name, depth) for name in depths.METHODS for depth in depths.DEPTHS]
+    return [cell_of(name, depth) for name in COMPARED for depth in depths.DEPTHS]
+
+
+def spread(number: str) -> markdown.Measure:
+    """One of the numbers by which nodes are spread, for every encoder seed."""
+    return lambda row: [look[number] for look in row["looks"]["spread"]]
 
 
 def page(results: Results, seeds: int) -> str:
@@ -35,7 +41,6 @@ def page(results: Results, seeds: int) -> str:
         f"{GRAPH}, mean ± deviation over {seeds} encoder seeds; of networks with labels, the scores of the classes.\n\n"
         f"{_coinciding(results, seeds)}"
     )
-    spread = lambda name: lambda row: [look[name] for look in row["looks"]["spread"]]
     looks = {
         "mean distance of two nodes": spread("distance"),
         "the same, of nodes of mean length one": spread("relative_distance"),
@@ -48,7 +53,7 @@ def _coinciding(results: Results, seeds: int) -> str:
     """Which encoders of SIGNNAP send all nodes to about one place: a mean over seeds would hide them."""
     sentences = []
     for depth in depths.DEPTHS:
-        row = results.find(cell_of("SIGNNAP(GCN)", depth), seeds)
+        row = results.find(cell_of(OURS, depth), seeds)
         if row is None or "error" in row:
             continue
         looks, marks = row["looks"]["spread"], markdown.accuracies(row)
@@ -56,7 +61,7 @@ def _coinciding(results: Results, seeds: int) -> str:
         if near:
             shown = ", ".join(f"{mark:.2f} %" for mark in near)
             sentences.append(
-                f"With {depth} layers, nodes all but coincide in {len(near)} of {len(marks)} encoders of SIGNNAP(GCN), "
+                f"With {depth} layers, nodes all but coincide in {len(near)} of {len(marks)} encoders of {OURS}, "
                 f"and accuracy there is {shown}."
             )
     return "".join(f"{sentence}\n\n" for sentence in sentences)
@@ -64,7 +69,7 @@ def _coinciding(results: Results, seeds: int) -> str:
 
 def figure(results: Results, seeds: int) -> Figure:
     """A map for every method, down, and depth, across, with its accuracy and effective rank."""
-    rows = {name: {d: results.find(cell_of(name, d), seeds) for d in depths.DEPTHS} for name in depths.METHODS}
+    rows = {name: {d: results.find(cell_of(name, d), seeds) for d in depths.DEPTHS} for name in COMPARED}
     panels = {name: [_panel(row) for row in each.values()] for name, each in rows.items()}
     note = pictures.note({(name, str(d)): row for name, each in rows.items() for d, row in each.items()}, seeds)
     return maps(panels, [f"{depth} layers" for depth in depths.DEPTHS], note, side=1.6)
@@ -75,6 +80,6 @@ def _panel(row: pictures.Row) -> Map | str:
     if row is None or isinstance(look, str):
         return look
     accuracy = summarize(markdown.accuracies(row))
-    rank = summarize([each["effective_rank"] for each in row["looks"]["spread"]])
+    rank = summarize(spread("effective_rank")(row))
     below = f"accuracy {markdown.spread(accuracy, 1)} %\neffective rank {markdown.spread(rank, 1)}"
     return Map(look["x"], look["y"], look["class"], below)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .. import markdown
-from ..cells import Cell, Results
-from ..paper import cell
+from ..cells import Cell
+from ..paper import OURS, cell
+from ..results import Results
 
 GRAPHS = ("pubmed", "facebook")
 #: Anchors that share a draw. 1 is the paper, at several times the cost; 0: all.
@@ -13,7 +14,7 @@ SHARES = (1, 64, 256, 512, 0)
 
 def cell_of(share: int, graph: str) -> Cell:
     """SIGNNAP(GCN), trained briefly, with so many anchors to a draw."""
-    return cell("SIGNNAP(GCN)", graph, share=share, iterations=1500)
+    return cell(OURS, graph, share=share, iterations=1500)
 
 
 def recipe() -> list[Cell]:
@@ -26,8 +27,6 @@ def page(results: Results, seeds: int) -> str:
     lines = []
     for share in SHARES:
         rows = [results.find(cell_of(share, graph), seeds) for graph in GRAPHS]
-        found = [markdown.over_encoders(row, lambda row: markdown.accuracies(row, "val")) for row in rows]
-        line = (markdown.shown(mean, row, seeds) for mean, row in zip(found, rows, strict=True))
-        lines.append([str(share or "all"), *line])
-    head = "SIGNNAP(GCN), 1,500 iterations, validation accuracy in % on the paper's splits, "
+        lines.append([str(share or "all"), *(markdown.shown(row, seeds, markdown.validation) for row in rows)])
+    head = f"{OURS}, 1,500 iterations, validation accuracy in % on the paper's splits, "
     return head + f"mean ± deviation over {seeds} encoder seeds.\n\n" + markdown.table(["anchors", *GRAPHS], lines)

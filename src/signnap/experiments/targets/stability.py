@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...analyze.stability import min_max
-from ...evaluate import Summary, summarize
+from ...evaluate import summarize
 from ...report.matrices import Matrix, matrices
 from .. import markdown, pictures
-from ..cells import Cell, Results
-from ..paper import cell, reported
+from ..cells import Cell
+from ..paper import OURS, cell, reported, reported_as
+from ..results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRAPH = "facebook"
-METHODS = ("DropEdge(GCN)", "DGI", "GCC, with features", "SIGNNAP(GCN)")
+METHODS = ("DropEdge(GCN)", "DGI", "GCC, with features", OURS)
 ABOUT = f"""
 {GRAPH}, ten copies with 30 % of the edges dropped, test nodes, mean ± deviation over {{seeds}} encoder seeds. *Cosine*
 is the mean over pairs of copies; *normalised* the mean of the matrix after min-max scaling, diagonal included, which
@@ -48,20 +49,27 @@ def page(results: Results, seeds: int) -> str:
     lines = []
     for name in METHODS:
         row = results.find(cell_of(name), seeds)
-        theirs = reported()["stability"][name.split(",", maxsplit=1)[0]]
-        found = [None] * 3 if row is None or "error" in row else _measures(row)
-        cosine, scaled, centred = (markdown.shown(each, row, seeds, digits=3) for each in found)
+        theirs = reported()["stability"][reported_as(name)]
+        measures = cosines, scaled_cosines, centred_cosines
+        cosine, scaled, centred = (markdown.shown(row, seeds, measure, digits=3) for measure in measures)
         lines.append([name, cosine, scaled, f"{theirs:.3f}", centred])
     columns = ["method", "cosine", "normalised", "the paper: normalised", "centred"]
     return ABOUT.format(seeds=seeds).strip() + "\n\n" + markdown.table(columns, lines)
 
 
-def _measures(row: dict[str, Any]) -> list[Summary]:
-    """Over encoder seeds: the cosine, its normalised mean and the centred cosine."""
-    looks = row["looks"]["stability"]
-    scaled = [fmean(fmean(line) for line in normalized(look["matrix"])) for look in looks]
-    found = [look["mean"] for look in looks], scaled, [look["centred"] for look in looks]
-    return [summarize(values) for values in found]
+def cosines(row: dict[str, Any]) -> list[float]:
+    """The mean over pairs of copies, of every encoder seed."""
+    return [look["mean"] for look in row["looks"]["stability"]]
+
+
+def scaled_cosines(row: dict[str, Any]) -> list[float]:
+    """The mean of the normalised matrix."""
+    return [fmean(fmean(line) for line in normalized(look["matrix"])) for look in row["looks"]["stability"]]
+
+
+def centred_cosines(row: dict[str, Any]) -> list[float]:
+    """The cosine after the average embedding is subtracted."""
+    return [look["centred"] for look in row["looks"]["stability"]]
 
 
 def figure(results: Results, seeds: int) -> Figure:
@@ -74,8 +82,8 @@ def figure(results: Results, seeds: int) -> Figure:
         if row is None or isinstance(look, str):
             plain[name] = scaled[name] = look
             continue
-        cosine, normal, _ = _measures(row)
-        plain[name] = Matrix(look["matrix"], f"mean {markdown.spread(cosine, 3)}")
-        scaled[name] = Matrix(normalized(look["matrix"]), f"mean {markdown.spread(normal, 3)}")
+        cosine, normal = (markdown.spread(summarize(measure(row)), 3) for measure in (cosines, scaled_cosines))
+        plain[name] = Matrix(look["matrix"], f"mean {cosine}")
+        scaled[name] = Matrix(normalized(look["matrix"]), f"mean {normal}")
     note = pictures.note({(name, ""): row for name, row in rows.items()}, seeds)
     return matrices({"cosine": plain, "cosine, min-max scaled": scaled}, note, axis="perturbed copy")

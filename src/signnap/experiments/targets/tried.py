@@ -9,8 +9,9 @@ from math import isnan, nan
 from typing import Any
 
 from .. import markdown
-from ..cells import Cell, Results
+from ..cells import Cell
 from ..paper import cell, explanations, reported
+from ..results import Results
 from .fidelity import Compared
 
 #: What is changed from the authors' code as we run it, and the number that spec §2.7 gives to that difference.
@@ -50,6 +51,6 @@ def page(results: Results, seeds: int) -> str:
 
 def _shown(row: dict[str, Any] | None, figure: float, seeds: int) -> str:
     found = markdown.over_encoders(row)
-    text = markdown.shown(found, row, seeds)
+    text = markdown.shown(row, seeds)
     distance = nan if found is None else Compared(figure, list(found.values)).distance
     return text if isnan(distance) else f"{text}, {distance:+.1f}"

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...evaluate import summarize
 from ...report.maps import Map, maps
 from .. import markdown, pictures
-from ..cells import Cell, Results
-from ..paper import cell, reported
+from ..cells import Cell
+from ..paper import OURS, cell, reported, reported_as
+from ..results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GRAPH = "coauthor_cs"
-METHODS = ("Raw", "DGI", "GCC, with features", "SIGNNAP(GCN)")
+METHODS = ("Raw", "DGI", "GCC, with features", OURS)
 
 
 def cell_of(name: str) -> Cell:
@@ -31,14 +32,18 @@ def recipe() -> list[Cell]:
     return [cell_of(name) for name in METHODS]
 
 
+def silhouettes(row: dict[str, Any]) -> list[float]:
+    """That of every encoder seed."""
+    return row["looks"]["silhouette"]
+
+
 def page(results: Results, seeds: int) -> str:
     """Silhouettes in Markdown, beside the paper's."""
     lines = []
     for name in METHODS:
         row = results.find(cell_of(name), seeds)
-        found = markdown.over_encoders(row, lambda row: row["looks"]["silhouette"])
-        ours = markdown.shown(found, row, seeds, digits=4)
-        lines.append([name, ours, f"{reported()['silhouette'][name.split(',', maxsplit=1)[0]]:.4f}"])
+        ours = markdown.shown(row, seeds, silhouettes, digits=4)
+        lines.append([name, ours, f"{reported()['silhouette'][reported_as(name)]:.4f}"])
     head = f"{GRAPH}, the first ten classes: silhouette of the embeddings, over {seeds} encoder seeds.\n\n"
     return head + markdown.table(["method", "ours", "the paper"], lines)
 
@@ -54,5 +59,5 @@ def _panel(row: pictures.Row) -> Map | str:
     look = pictures.first_look(row, "map")
     if row is None or isinstance(look, str):
         return look
-    silhouette = markdown.spread(summarize(row["looks"]["silhouette"]), 3)
+    silhouette = markdown.spread(summarize(silhouettes(row)), 3)
     return Map(look["x"], look["y"], look["class"], f"silhouette {silhouette}")

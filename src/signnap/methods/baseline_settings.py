@@ -17,7 +17,6 @@ class TwoViewSettings(Basics):
     every feature column masked with ``mask_features`` and ``mask_features_2``.
     """
 
-    hidden: int = 256
     activation: str = "relu"
     drop_edge: float = 0.3
     drop_edge_2: float = 0.4

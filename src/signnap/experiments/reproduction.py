@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...evaluate import Summary, summarize
-from .. import markdown
-from ..cells import Cell, Results
-from ..paper import GRAPHS, ROWS, cell, explained, read_alike, reported
-from . import fidelity, overall
+from ..evaluate import Summary, plus_minus, summarize
+from . import markdown
+from .cells import Cell
+from .claims import CLAIMS, RULE, judge
+from .paper import GRAPHS, ROWS, cell, explained, read_alike, reported, reported_as
+from .results import Results
+from .targets import TARGETS, Target, fidelity, overall
 
 #: A baseline of ours may be so many points below the paper's.
 TOLERANCE = 1.5
-OWN = "reproduction"
 ABOUT = """
 # Reproduction
 
@@ -33,7 +34,7 @@ TARGET` one of them, and `signnap reproduce reproduction` this page from the row
 repository.
 """
 #: What the table of targets does not say.
-OURS = """
+NOT_THE_PAPERS = """
 Six of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
 `table-tried`: what the paper's text says otherwise than its code, and our own departures, where they do not.
@@ -68,11 +69,11 @@ class Beside(NamedTuple):
     def texts(self) -> list[str]:
         """Method, graph, ours, the paper's and the difference."""
         if self.row is None or self.ours is None:
-            ours = "not run" if self.row is None else "failed"
+            ours = markdown.state(self.row)
         else:
             notes = [str(len(self.ours.values)), *markdown.collapses(self.row)]
             ours = f"{markdown.spread(self.ours)} ({', '.join(notes)})"
-        theirs = "–" if self.figure is None else "{:.2f} ± {:.2f}".format(*self.figure)
+        theirs = "–" if self.figure is None else plus_minus(self.figure[0], self.figure[1])
         return [self.name, self.graph, ours, theirs, "–" if self.gap is None else f"{self.gap:+.2f}"]
 
 
@@ -80,7 +81,7 @@ def page(results: Results, seeds: int) -> str:
     """All of it in Markdown, for so many encoder seeds."""
     cells = [_beside(results, seeds, name, graph) for name in ROWS for graph in GRAPHS]
     head = ABOUT.format(seeds=seeds, rows=f"{_folder(results)}/{results.path.name}").strip()
-    parts = [head, _inventory(results, seeds), OURS, *_cost(results), _claims(results, seeds)]
+    parts = [head, _inventory(results, seeds), NOT_THE_PAPERS, *_cost(results), _claims(results, seeds)]
     parts += [_fidelity(results, seeds), _baselines(cells), _every_cell(cells), *_sections(results, seeds)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -89,19 +90,16 @@ def _folder(results: Results) -> str:
     return results.path.resolve().parent.name
 
 
-def _others(seeds: int) -> Iterator[tuple[str, Any, int]]:
+def _others(seeds: int) -> Iterator[tuple[str, Target, int]]:
     """Every other target with its number of encoder seeds: its own, unless this page is asked for another than its."""
-    from . import TARGETS  # this page is one of them
-
     for name, target in TARGETS.items():
-        if name != OWN:
-            yield name, target, target.seeds if seeds == TARGETS[OWN].seeds else seeds
+        yield name, target, target.seeds if seeds == WHOLE.seeds else seeds
 
 
 def _inventory(results: Results, seeds: int) -> str:
     lines = []
     for name, target, count in _others(seeds):
-        cells: list[Cell] = target.recipe()
+        cells = target.recipe()
         if cells:
             lines.append([f"`{name}`", str(len(cells)), str(count), str(len(results.missing(cells, count)))])
     return markdown.table(["target", "cells", "encoder seeds", "cells that lack seeds"], lines)
@@ -126,8 +124,6 @@ def _cost(results: Results) -> Iterator[str]:
 
 
 def _claims(results: Results, seeds: int) -> str:
-    from ..claims import CLAIMS, RULE, judge  # they read the cells of the other targets
-
     lines = [[f"**{each.name}**: {each.sentence} ({each.where})", *judge(each, results, seeds)] for each in CLAIMS]
     rule = RULE.strip().format(seeds=seeds)
     return f"## Claims\n\n{rule}\n\n{markdown.table(['claim', 'verdict', 'evidence'], lines)}"
@@ -140,7 +136,7 @@ def _fidelity(results: Results, seeds: int) -> str:
 
 def _beside(results: Results, seeds: int, name: str, graph: str) -> Beside:
     row = results.find(cell(name, graph), seeds)
-    theirs = reported()["overall"][name.split(",", maxsplit=1)[0]]  # the paper does not say which GCC it ran
+    theirs = reported()["overall"][reported_as(name)]
     alike = markdown.over_encoders(results.find(read_alike(name, graph), seeds))
     return Beside(name, graph, row, markdown.over_encoders(row), alike, theirs[graph])
 
@@ -194,3 +190,8 @@ def _sections(results: Results, seeds: int) -> Iterator[str]:
         # what is made of graphs, not of rows, is left where it is: this page needs no graph
         text = target.page(results, count) if target.recipe() else f"See [its page]({folder}/{name}.md)."
         yield f"## {name}\n\n{picture}{text}"
+
+
+WHOLE = Target(list, page)
+#: Whatever can be made, by name: the tables and figures, and this page of all of them.
+EVERYTHING = {**TARGETS, "reproduction": WHOLE}

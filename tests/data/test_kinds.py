@@ -1,0 +1,128 @@
+"""Which columns of a node table are numbers and which are categories: as they look, as told, as in training."""
+
+import datetime
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from signnap.data import from_networkx, load_graph
+from signnap.data.files import graph_from_files
+from signnap.graph import as_dense
+
+TRAINED = ("age", "country=DE", "country=FR")
+
+
+@pytest.fixture
+def edges(write):
+    return write("e.csv", "1,2\n")
+
+
+def test_a_column_can_be_told_to_hold_categories(write, edges):
+    nodes = write("n.csv", "id,code,note,size\n1,5411,x,1\n2,5812.0,y,2\n3,5411,,3\n")
+    graph = graph_from_files(edges, nodes, categorical_columns=["code", "note"])
+    assert graph.feature_names == ("code=5411", "code=5812", "note=x", "note=y", "size")
+    assert as_dense(graph.x).tolist() == [[1, 0, 1, 0, 1], [0, 1, 0, 1, 2], [1, 0, 0, 0, 3]]
+    for stored in (pa.int64(), pa.float64(), pa.string()):
+        column = pa.array(["5411", "5812", "5411"]).cast(pa.int64()).cast(stored)
+        parquet.write_table(pa.table({"id": [1, 2, 3], "code": column}), "n.parquet")
+        found = graph_from_files(edges, "n.parquet", categorical_columns="code")
+        assert found.feature_names == ("code=5411", "code=5812")
+    assert graph_from_files(edges, nodes, feature_columns=["size"], categorical_columns=["code"]).feature_names == (
+        "size", "code=5411", "code=5812",
+    )  # fmt: skip
+
+
+def test_categories_that_were_named_may_be_many_or_none(write, edges):
+    many = write("n.csv", "id,city\n" + "".join(f"{i},c{i}\n" for i in range(10_001)))
+    assert graph_from_files(edges, many, categorical_columns=["city"]).num_features == 10_001
+    graph = graph_from_files(edges, write("n.csv", "id,size,city\n1,3,\n2,4,\n"), categorical_columns=["city"])
+    assert graph.feature_names == ("size", "city=")
+    assert as_dense(graph.x).tolist() == [[3, 0], [4, 0]]
+
+
+@pytest.mark.parametrize("values", [[7, 8, 7], [0.5, 1.5, 0.5], ["a", "b", "a"]])
+def test_the_categories_of_a_data_frame_are_categories(edges, values):
+    column = pa.array(values).dictionary_encode()
+    parquet.write_table(pa.table({"id": [1, 2, 3], "kind": column, "size": [1, 2, 3]}), "n.parquet")
+    names = graph_from_files(edges, "n.parquet").feature_names
+    assert names == (f"kind={values[0]}", f"kind={values[1]}", "size")
+
+
+def test_networkx_attributes_can_be_told_to_hold_categories():
+    import networkx as nx
+
+    given = nx.path_graph(3)
+    for node in given:
+        given.nodes[node].update(code=7 + node % 2, age=node + 0.5, city="Oslo")
+    assert from_networkx(given, categorical_columns=["code"]).feature_names == ("age", "code=7", "code=8")
+    assert from_networkx(given, categorical_columns="city").feature_names == ("code", "age", "city=Oslo")
+
+
+# -- as in training --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ("1,30,DE\n2,40,FR\n", ("age", "country=DE", "country=FR")),
+        ("1,30,\n2,40,\n", ("age", "country=")),
+        ("1,30,276\n2,40,250\n", ("age", "country=250", "country=276")),
+    ],
+)
+def test_a_batch_of_any_size_is_read_as_in_training(write, edges, rows, names):
+    graph = load_graph(edges, nodes=write("n.csv", "id,age,country\n" + rows), trained_on=TRAINED)
+    assert graph.feature_names == names
+
+
+def test_the_columns_of_training_may_come_as_a_data_frame_s_categories(edges):
+    ages = pa.array([30, 40]).dictionary_encode()
+    parquet.write_table(pa.table({"id": [1, 2], "age": ages, "country": ["DE", "FR"]}), "n.parquet")
+    assert load_graph(edges, nodes="n.parquet", trained_on=TRAINED).feature_names == TRAINED
+
+
+def test_equal_signs_in_names_of_columns(write, edges):
+    nodes = write("n.csv", "id,a=b,c=d\n1,1,x\n2,2,y\n")
+    assert load_graph(edges, nodes=nodes, trained_on=["a=b", "c=d=x"]).feature_names == ("a=b", "c=d=x", "c=d=y")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ("id,age,country\n1,30,DE\n2,old,FR\n", "n.csv, line 3, column 'age' holds 'old': expected a finite number"),
+        ("id,age,country\n1,,DE\n2,,FR\n", "n.csv, line 2, column 'age' is empty: expected a finite number"),
+        ("id,age\n1,30\n2,40\n", "the model was trained on column 'country', which n.csv does not have"),
+        ("id,country\n1,DE\n2,FR\n", "the model was trained on column 'age', which n.csv does not have"),
+        (
+            "id,age,country,town\n1,30,DE,x\n2,40,FR,y\n",
+            "n.csv has the column 'town', which the model was not trained on",
+        ),
+    ],
+)
+def test_a_batch_that_does_not_fit_is_one_sentence(write, edges, nodes, expected, sentence):
+    assert sentence(load_graph, edges, nodes=write("n.csv", nodes), trained_on=TRAINED) == expected
+
+
+# -- numbers that are none -------------------------------------------------------------------------------------------
+
+
+def test_decimal_commas_are_no_categories(write, edges, sentence):
+    nodes = write("n.csv", "id;price\n1;-\n2;12,50\n3;-3,25\n4;12,50\n")
+    message = sentence(graph_from_files, edges, nodes)
+    assert message == (
+        "n.csv, line 3, column 'price' holds '12,50', as if commas were decimal points: expected 12.50, not 12,50"
+    )
+    assert graph_from_files(edges, nodes, categorical_columns=["price"]).num_features == 3
+    few = write("n.csv", 'id,place\n1,"3,4"\n2,here\n3,here\n')
+    assert graph_from_files(edges, few).feature_names == ("place=3,4", "place=here")
+
+
+@pytest.mark.parametrize("value", [datetime.datetime(2020, 1, 2), datetime.date(2020, 1, 2), datetime.timedelta(1)])
+def test_times_are_refused_with_advice(edges, value, sentence):
+    parquet.write_table(pa.table({"id": [1, 2], "size": [1, 2], "since": [value, value]}), "n.parquet")
+    message = sentence(graph_from_files, edges, "n.parquet")
+    assert message.startswith("column 'since' of n.parquet is of type ")
+    assert message.endswith(
+        ": expected numbers, booleans or text, or leave it out by naming the feature columns to use (--feature-columns)"
+    )
+    assert graph_from_files(edges, "n.parquet", feature_columns=["size"]).feature_names == ("size",)

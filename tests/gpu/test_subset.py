@@ -1,0 +1,137 @@
+"""Random subsets against a plain permutation, and that against chance."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from dense import source_of
+from signnap.gpu.subset import KEY_WORDS, without_subset
+
+
+def random_subset(size, count, key):
+    """What is chosen when everything has a rank."""
+    ranks = torch.arange(size, dtype=torch.int32, device=key.device)
+    return without_subset(torch.ones(size, device=key.device), ranks, size, count, key) == 0
+
+
+def keys(number, seed=0):
+    return torch.randint(-(2**63), 2**63 - 1, (number, KEY_WORDS), generator=source_of(seed))
+
+
+def scrambled(x):
+    x = (x ^ (x >> 16)) * np.uint32(0x85EBCA6B)
+    x = (x ^ (x >> 13)) * np.uint32(0xC2B2AE35)
+    return x ^ (x >> 16)
+
+
+def permutations(size, words):
+    """π under each key, (keys, size): split the bits in two, let each half change the other, stay below the size."""
+    bits = max(8, (size - 1).bit_length())
+    low, high = np.uint32(2 ** (bits // 2) - 1), np.uint32(2**bits - 2 ** (bits // 2))
+    words = words.numpy().astype(np.uint32)
+    places = np.tile(np.arange(size, dtype=np.uint32), (len(words), 1))
+    walking = np.nonzero(places >= 0)
+    while len(walking[0]):
+        moved = places[walking]
+        for turn in range(KEY_WORDS):
+            changing, changed = (low, high) if turn % 2 == 0 else (high, low)
+            moved ^= scrambled((moved & changing) ^ words[walking[0], turn]) & changed
+        places[walking] = moved
+        walking = tuple(axis[moved >= size] for axis in walking)
+    return places.astype(np.int64)
+
+
+SIZES = [2, 3, 7, 100, 1023, 1024, 1025, 3000]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_subset_has_exactly_the_asked_size_and_is_that_of_the_permutation(device, size):
+    words = keys(1, seed=size)
+    places = permutations(size, words)[0]
+    for count in {0, size // 3, size} if size in (100, 1024) else {-(-size // 3)}:
+        chosen = random_subset(size, count, words[0].to(device))
+        assert chosen.dtype == torch.bool and chosen.shape == (size,) and chosen.device.type == device
+        assert int(chosen.sum()) == count
+        assert torch.equal(chosen.cpu(), torch.from_numpy(places < count))
+
+
+def test_keys_may_have_32_bits(device):
+    words = keys(1)[0]
+    short = torch.from_numpy(words.numpy().astype(np.int32))
+    assert torch.equal(random_subset(100, 30, short.to(device)), random_subset(100, 30, words.to(device)))
+
+
+def test_a_subset_of_nothing_is_empty(device):
+    assert random_subset(0, 0, keys(1)[0].to(device)).shape == (0,)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_key_makes_a_permutation(size):
+    places = permutations(size, keys(20))
+    assert np.array_equal(np.sort(places, axis=1), np.tile(np.arange(size), (20, 1)))
+
+
+def test_different_keys_choose_differently():
+    """In half of 1000 elements ± 5 σ, every two of them."""
+    chosen = permutations(1000, keys(50)) < 500
+    for one in range(len(chosen)):
+        for other in range(one):
+            assert abs((chosen[one] != chosen[other]).sum() - 500) < 5 * math.sqrt(1000 / 4), (one, other)
+
+
+@pytest.mark.parametrize(("size", "count"), [(2, 1), (3, 1), (4, 2), (5, 2), (7, 3), (100, 30), (130, 65)])
+def test_every_element_and_every_pair_is_chosen_as_often_as_chance_would(size, count):
+    """Standard scores over 20,000 keys: none beyond 5, and spread as they should be."""
+    draws = 20_000
+    chosen = (permutations(size, keys(draws, seed=size)) < count).astype(np.float64)
+    single, pair = count / size, count * (count - 1) / (size * (size - 1))
+    scores = (chosen.sum(0) - draws * single) / math.sqrt(draws * single * (1 - single))
+    assert np.abs(scores).max() < 5
+    if count > 1:
+        together = (chosen.T @ chosen)[np.triu_indices(size, 1)]
+        pairs = (together - draws * pair) / math.sqrt(draws * pair * (1 - pair))
+        assert np.abs(pairs).max() < 5
+        if size >= 100:
+            assert abs(pairs.std() - 1) < 0.2 and abs(scores.std() - 1) < 0.4
+
+
+def test_neighbours_are_no_more_alike_than_strangers():
+    """Over all keys, at every distance up to 64 and at powers of two: the correlation of being chosen, ± 5 σ."""
+    chosen = permutations(5000, keys(200, seed=5)) < 2500
+    centred = chosen - 0.5
+    for distance in [*range(1, 65), 128, 256, 512, 1024, 2048, 4096]:
+        products = centred[:, distance:] * centred[:, :-distance] * 4
+        assert abs(products.mean() * math.sqrt(products.size)) < 5, distance
+
+
+def test_all_orders_of_four_are_equally_likely():
+    """Chi-square over the 24 permutations: 23 degrees of freedom exceed 58 once in ten thousand times."""
+    draws = 20_000
+    places = permutations(4, keys(draws, seed=4))
+    _, counts = np.unique(places @ 4 ** np.arange(4), return_counts=True)
+    assert len(counts) == 24
+    assert ((counts - draws / 24) ** 2 / (draws / 24)).sum() < 58
+
+
+@pytest.mark.parametrize(("size", "count"), [(0, 0), (1, 1), (7, 0), (300, 90), (300, 300)])
+def test_without_subset_zeroes_exactly_so_many_of_the_ranked(size, count, device):
+    places = torch.randperm(size + 20, generator=source_of(size))[:size].sort().values
+    stored, ranks = torch.zeros(size + 20), torch.full((size + 20,), -1, dtype=torch.int32)
+    stored[places], ranks[places] = torch.arange(1.0, size + 1), torch.arange(size, dtype=torch.int32)
+    key = torch.randint(-(2**31), 2**31, (KEY_WORDS,), generator=source_of(count)).to(device)
+    found = without_subset(stored.to(device), ranks.to(device), size, count, key).cpu()
+    gone = random_subset(size, count, key).cpu()
+    assert torch.equal(found[places], torch.where(gone, 0, stored[places]))
+    assert int((found == 0).sum()) == 20 + count
+
+
+def test_entries_may_lie_apart(device):
+    """A perturbation of one's own may hand on a column of a matrix."""
+    stored, ranks = torch.arange(1.0, 61).view(30, 2), torch.arange(30, dtype=torch.int32)
+    key = keys(1)[0].to(device)
+    apart, together = (
+        without_subset(s.to(device), ranks.to(device), 30, 10, key) for s in (stored[:, 0], stored[:, 0].clone())
+    )
+    assert torch.equal(apart, together) and int((apart == 0).sum()) == 10
