@@ -45,7 +45,7 @@ def train_and_judge(record: Record, options: argparse.Namespace) -> None:
     wanted = {
         (graph, backbone): Cell(
             "signnap", graph, {"backbone": backbone, "iterations": options.iterations, "precision": options.precision},
-            probe_seeds=options.probe_seeds,
+            probe=options.probe, probe_seeds=options.probe_seeds,
         )
         for graph in options.graphs
         for backbone in options.backbones
@@ -96,7 +96,7 @@ def main() -> None:
     from record import Record
 
     protocol = {
-        "preset": "paper", "split": "paper", "probe": "linear", "iterations": options.iterations,
+        "preset": "paper", "split": "paper", "probe": options.probe, "iterations": options.iterations,
         "precision": options.precision, "encoder seeds": list(range(options.seeds)),
         "probe seeds": list(range(options.probe_seeds)),
     }  # fmt: skip
@@ -121,8 +121,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=min(12, os.cpu_count() or 1), help="processes that judge")
     parser.add_argument("--quick", action="store_true", help="a try: the synthetic graph, two backbones, no precision")
     options = parser.parse_args()
-    full = {"graphs": GRAPHS, "backbones": BACKBONES, "seeds": 5, "iterations": 5000, "probe_seeds": 5}
-    quick = {"graphs": ["synthetic"], "backbones": ["gcn", "gat"], "seeds": 2, "iterations": 3, "probe_seeds": 2}
+    full = {
+        "graphs": GRAPHS, "backbones": BACKBONES, "seeds": 5, "iterations": 5000, "probe": "linear", "probe_seeds": 5,
+    }  # fmt: skip
+    quick = {
+        "graphs": ["synthetic"], "backbones": ["gcn", "gat"], "seeds": 2, "iterations": 3, "probe": "linear-quick",
+        "probe_seeds": 2,
+    }  # fmt: skip
     for name, value in (quick if options.quick else full).items():
         setattr(options, name, getattr(options, name, None) or value)
     return options
