@@ -8,6 +8,7 @@ from pyarrow import parquet
 
 from signnap.data import from_networkx, load_graph
 from signnap.data.files import graph_from_files
+from signnap.data.structure import COLUMNS
 from signnap.graph import as_dense
 
 TRAINED = ("age", "country=DE", "country=FR")
@@ -101,6 +102,12 @@ def test_equal_signs_in_names_of_columns(write, edges):
 )
 def test_a_batch_that_does_not_fit_is_one_sentence(write, edges, nodes, expected, sentence):
     assert sentence(load_graph, edges, nodes=write("n.csv", nodes), trained_on=TRAINED) == expected
+
+
+def test_a_model_that_was_trained_on_edges_alone_says_so(edges, write, sentence):
+    found = sentence(load_graph, edges, nodes=write("n.csv", "id,age\n1,1\n2,2\n"), trained_on=COLUMNS)
+    assert found.startswith("the model was trained on features that are made of edges, and ")
+    assert found.endswith("n.csv has others")
 
 
 # -- numbers that are none -------------------------------------------------------------------------------------------

@@ -287,6 +287,7 @@ def test_of_classes_equally_frequent_in_training_one_is_guessed():
     y = torch.tensor([0, 1, 2, 2, 0, 1, 1, 1, 2, 2])
     found = score_most_frequent(y, [0, 1, 2], [4], [5, 6, 7, 8, 9])
     assert found.accuracy.mean == found.balanced_accuracy.mean == pytest.approx(100 / 3)  # whatever the test nodes are
+    assert score_most_frequent(y.double(), [0, 1, 2], [4], [5, 6, 7, 8, 9]).accuracy == found.accuracy
     two = score_most_frequent(y, [0, 4, 2, 3, 1], [4], [5, 6, 7, 8, 9])  # 1 is rarer in training
     assert two.accuracy.mean == pytest.approx(20) and two.val_accuracy.mean == pytest.approx(50)
 

@@ -11,6 +11,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
+from torch import nn
 
 from signnap import SIGNNAP, Graph, load_method
 from signnap.errors import SignnapError
@@ -32,12 +33,22 @@ def test_parameters_are_attributes(small_graph):
     assert (model.backbone, model.dim, model.lr, model.preset) == ("sage", 8, None, "paper")
     model.dim, model.negatives, model.iterations = 4, 16, 2
     assert model.get_params()["dim"] == 4 and model.fit(small_graph).transform(small_graph).shape == (40, 4)
-    with pytest.raises(SignnapError, match="unknown parameter 'dims', did you mean 'dim'"):
-        model.dims = 3
     with pytest.raises(AttributeError, match="SIGNNAP has no attribute 'dims'"):
         print(model.dims)
     with pytest.raises(SignnapError, match="method is 'dgi', but this is 'signnap'"):
         model.method = "dgi"
+
+
+def test_subclasses_have_attributes_of_their_own(small_graph):
+    class Mine(SIGNNAP):
+        def __init__(self, note="none", **settings):
+            self.before = 1
+            super().__init__(**settings)
+            self.note = note
+
+    model = Mine(note="mine", **SMALL).fit(small_graph)
+    assert (model.note, model.before, model.dim) == ("mine", 1, 8) and "note" not in model.get_params()
+    assert copy.deepcopy(model).note == "mine"
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -83,6 +94,32 @@ def test_data_frames(small_graph, monkeypatch):
     assert np.array_equal(model.set_output(transform="default").transform(small_graph), z)
     with pytest.raises(SignnapError, match=r"^transform is 'polar': expected default or pandas$"):
         model.set_output(transform="polar")
+
+
+def test_copies_keep_their_output(small_graph, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=lambda z, index, columns: "a frame"))
+    model = SIGNNAP(**SMALL).set_output(transform="pandas")
+    assert [each.transform(small_graph) for each in model.fit_seeds(small_graph, [0, 1])] == ["a frame"] * 2
+    assert model.untrained(small_graph).transform(small_graph) == "a frame"
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(SignnapError, match=r"^transform is 'pandas', which is not installed$"):
+        model.set_output(transform="pandas")
+
+
+class Touchy(nn.Module):
+    """Needs two nodes and an edge."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.LazyLinear(8), nn.BatchNorm1d(8, track_running_stats=False)
+
+    def forward(self, x, edge_index):
+        return self.norm(self.linear(x)) + edge_index[0].max()
+
+
+def test_an_encoder_of_ones_own_is_asked_for_its_width(small_graph):
+    model = SIGNNAP(Touchy(), negatives=16, iterations=2).fit(small_graph)
+    assert len(model.get_feature_names_out()) == 8
 
 
 # -- the options of fit, and what is loaded --------------------------------------------------------------------------

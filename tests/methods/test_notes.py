@@ -53,6 +53,18 @@ def test_several_large_columns_hide_the_others_as_well(caplog):
     assert "next to nothing is left of 3 of 5: 2, 3, 4; scale" in caplog.text
 
 
+def test_rows_that_normalising_makes_the_same_are_told(caplog):
+    for x in (RNG.normal(100, 5, (200, 1)), BASE * [[1.0, 2.0, 4.0]]):
+        caplog.clear()
+        note_features(graph_of(x), True)
+        assert caplog.messages == [
+            "rows are normalised, which makes them all the same: train with normalize_features=false"
+        ]
+    caplog.clear()
+    note_features(graph_of(FLAGS[:, :1]), True)  # a zero stays one
+    assert caplog.messages == []
+
+
 # -- level -----------------------------------------------------------------------------------------------------------
 
 

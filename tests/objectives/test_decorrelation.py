@@ -294,5 +294,5 @@ def test_the_watch_sees_a_collapse(objective, small_graph):
         def forward(self, x, edge_index):
             return self.point.expand(len(x), 3)
 
-    with pytest.raises(Collapsed, match="all embeddings are the same at iteration 1 "):
+    with pytest.raises(Collapsed, match="all embeddings are the same at iteration 2 "):
         SIGNNAP(Same(), objective=objective, iterations=2).fit(small_graph)

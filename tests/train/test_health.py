@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from signnap import SIGNNAP, Graph, InfoNCE
+from signnap.methods.registry import method_class
 from signnap.train.health import Collapsed, Health
 
 SMALL = {"dim": 8, "negatives": 16}
@@ -47,6 +48,13 @@ def test_what_is_wrong_is_said(numbers, sentence):
 def test_what_is_fine_is_not_disturbed(numbers):
     assert Health().check(40, GOOD | numbers) is None
     assert Health(chance=5.0).check(299, GOOD | numbers) is None
+
+
+@pytest.mark.parametrize("numbers", [{"norm": 1e6}, {"effective_rank": 1.0, "uniformity": 0.0}])
+def test_the_first_iteration_has_shown_nothing(numbers):
+    assert Health().check(1, GOOD | numbers) is None
+    assert Health().check(2, GOOD | numbers) is not None
+    assert Health().check(1, GOOD | {"loss": NAN}) is not None
 
 
 def test_stuck_at_chance():
@@ -158,7 +166,18 @@ def test_a_healthy_run_is_not_stopped(objective, small_graph):
 
 def test_advice_concerns_the_settings_that_there_are():
     same = {"loss": 1.0, "norm": 1.0, "effective_rank": 1.0, "uniformity": 0.0}
-    one = Health(settings=["lr", "weight_decay"]).check(1, same)
+    one = Health(settings=["lr", "weight_decay"]).check(2, same)
     assert one.endswith("(effective rank 1.00): try a lower weight_decay")
-    assert Health(settings=[]).check(1, same).endswith("(effective rank 1.00)")
-    assert Health().check(1, same).endswith("a lower weight_decay, fewer layers or a lower drop_edge")
+    assert Health(settings=[]).check(2, same).endswith("(effective rank 1.00)")
+    assert Health().check(2, same).endswith("a lower weight_decay, fewer layers or a lower drop_edge")
+
+
+@pytest.mark.parametrize("name", ["bgrl", "g-bt"])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_batch_norm_may_take_its_time(name, normalize):
+    """Far from zero, with its averages at zero, it gives all nodes nearly the same embedding."""
+    rng = np.random.default_rng(0)
+    places = np.c_[rng.normal(48, 0.1, 400), rng.normal(11, 0.1, 400)]
+    graph = Graph.from_edges(*rng.integers(0, 400, (2, 2000)), places.astype(np.float32))
+    model = method_class(name)(iterations=60, dim=32, hidden=64, normalize_features=normalize).fit(graph)
+    assert model.outcome_.collapsed is None

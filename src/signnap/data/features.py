@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ..errors import SignnapError
 from .columns import MISSING, encode, is_text, parse_numbers, plain, texts, trimmed
+from .structure import COLUMNS
 from .tables import Table, is_number
 
 _MAX_CATEGORIES = 10_000
@@ -27,6 +28,8 @@ def trained_kinds(table: Table, wanted: Sequence[str], names: Sequence[str]) -> 
     A category gave it features called ``column=value``, numbers one called like the column. It has to find all its
     columns, and no other.
     """
+    if tuple(names) == COLUMNS:
+        raise SignnapError(f"the model was trained on features that are made of edges, and {table.title} has others")
     known, categories = {*names}, {name[:end] for name in names for end in _equal_signs(name)}
     kinds: dict[str, Kind] = {column: "category" for column in wanted if column in categories}
     kinds |= {column: "number" for column in wanted if column in known}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import SignnapError, unknown_name
@@ -16,7 +17,7 @@ E = TypeVar("E", bound="Estimator")
 class Estimator:
     """Holds the keywords that it was made with, as they were given; None means that the preset decides.
 
-    Each is an attribute, too. What ``fit`` finds out ends in an underscore, and nothing else can be set.
+    Each is an attribute, too. What ``fit`` finds out ends in an underscore.
     """
 
     name: ClassVar[str]
@@ -66,9 +67,16 @@ class Estimator:
         """Have ``transform`` return arrays ("default"), or data frames whose index has the graph's ids ("pandas")."""
         if transform not in (None, "default", "pandas"):
             raise SignnapError(f"transform is {transform!r}: expected default or pandas")
+        if transform == "pandas":
+            _expect_pandas()
         if transform is not None:
             self._sklearn_output_config = {"transform": transform}  # scikit-learn's clone copies what has this name
         return self
+
+    def _twin(self: E, **changes: Any) -> E:
+        """An estimator like this, not fitted, with other parameters."""
+        twin = type(self)(**self._params | changes)
+        return twin.set_output(transform=vars(self).get("_sklearn_output_config", {}).get("transform"))
 
     def __getattr__(self, name: str) -> Any:
         """A parameter; whoever copies an instance asks before there are any."""
@@ -78,10 +86,10 @@ class Estimator:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name.startswith("_") or name.endswith("_") or hasattr(type(self), name):
-            object.__setattr__(self, name, value)
-        else:
+        if name in vars(self).get("_params", ()):
             self.set_params(**{name: value})
+        else:
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self._params.items() if value is not None)
@@ -99,3 +107,11 @@ class Estimator:
     def _expect_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise SignnapError(f"this {type(self).__name__} is not fitted yet: call fit first")
+
+
+def _expect_pandas() -> None:
+    """Data frames need what is not among the dependencies: say so before anything is trained."""
+    try:
+        import_module("pandas")
+    except ImportError as error:
+        raise SignnapError("transform is 'pandas', which is not installed") from error

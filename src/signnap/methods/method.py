@@ -160,7 +160,7 @@ class Method(Estimator):
         """
         if len(set(seeds)) != len(seeds) or not len(seeds):
             raise SignnapError(f"the encoder seeds are {list(seeds)}: expected at least one, and none twice")
-        copies = [type(self)(**self._params | {"seed": seed}) for seed in seeds]
+        copies = [self._twin(seed=seed) for seed in seeds]
         outs = [None if out is None else Path(out) / f"seed-{seed}" for seed in seeds]
         fit_together(
             copies, graph, outs, resume=resume, device=device, profile=profile, progress=progress, report=report,
@@ -174,7 +174,7 @@ class Method(Estimator):
         A module of your own keeps the weights that it was given with; a function that makes one draws them anew.
         """
         graph = load_graph(graph)
-        twin = type(self)(**self._params)
+        twin = self._twin()
         twin.settings_, twin.facts_ = self.settings_for(graph.name), run_facts(graph)
         twin.encoder_ = self._drawn(twin.settings_, Sizes.of(graph))
         if any(is_lazy(weight) for weight in twin.encoder_.parameters()):
@@ -212,8 +212,8 @@ class Method(Estimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the columns that ``transform`` gives, as in files of embeddings: e0, e1, …"""
         self._expect_fitted()
-        lonely = Graph.from_edges([], [], np.zeros((1, self.facts_["num_features"]), np.float32))
-        return _names(self.embed_view(clean_view(lonely.to(self._device()), self.settings_)).shape[1])
+        pair = Graph.from_edges([0], [1], np.zeros((2, self.facts_["num_features"]), np.float32))
+        return _names(self.embed_view(clean_view(pair.to(self._device()), self.settings_)).shape[1])
 
     def fit_transform(self, graph: Any, y: None = None, **options: Any) -> np.ndarray:
         """Fit, then embed the same graph; ``y`` is ignored. Options as for ``fit``."""

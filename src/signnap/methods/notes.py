@@ -55,6 +55,8 @@ def note_features(graph: Graph, normalized: bool) -> None:
     if _all_alike(part) and _all_alike(x):
         if count > 1:
             _log.warning("all nodes have the same features, so that nothing but edges tells one from another")
+    elif normalized and _all_alike_normalized(part):
+        _log.warning("rows are normalised, which makes them all the same: train with normalize_features=false")
     elif normalized and graph.feature_names != COLUMNS:
         _note_normalized(abs(part), graph)
 
@@ -64,6 +66,13 @@ def _all_alike(x: Any) -> bool:
     if not sp.issparse(x):
         return bool((x == x[0]).all())
     return bool((x.max(axis=0) != x.min(axis=0)).nnz == 0)
+
+
+def _all_alike_normalized(x: sp.csr_matrix) -> bool:
+    """Whether all rows are the same once they are divided by their sum, up to rounding."""
+    sums = _row_sums(abs(x))
+    scaled = sp.diags(1 / np.where(sums == 0, 1, sums)) @ x
+    return bool(abs(scaled.max(axis=0) - scaled.min(axis=0)).max() < 1e-6)
 
 
 def _note_normalized(sizes: sp.csr_matrix, graph: Graph) -> None:

@@ -41,18 +41,22 @@ class Health:
     _away: dict[float, int] = field(default_factory=dict)
 
     def check(self, iteration: int, numbers: dict[str, float]) -> str | None:
-        """Return the sentence for the first thing that is wrong, or None."""
+        """Return the sentence for the first thing that is wrong, or None.
+
+        The first iteration has not shown anything but numbers that are none: batch norm has yet to learn its averages,
+        and without them embeddings may be large and all but coincide.
+        """
         loss, norm = numbers["loss"], numbers["norm"]
         at = f"at iteration {iteration}"
         if not math.isfinite(loss) or not math.isfinite(norm):
             advice = self._advice(_LOWER_LR, _HIGHER_TEMPERATURE)
             return f"the loss is {loss:.4g} and the mean norm {norm:.3g} {at}{advice}"
-        if norm > _EXPLODING:
+        if norm > _EXPLODING and iteration > 1:
             return (
                 f"the embeddings explode {at} (mean norm {norm:.3g})"
                 f"{self._advice(_NCE, ('objective', 'normalised infonce'), _MORE_DECAY, _LOWER_LR)}"
             )
-        if numbers["effective_rank"] < 1.05 and numbers["uniformity"] > -1e-4:
+        if numbers["effective_rank"] < 1.05 and numbers["uniformity"] > -1e-4 and iteration > 1:
             return (
                 f"all embeddings are the same {at} (effective rank {numbers['effective_rank']:.2f})"
                 f"{self._advice(_NCE, _LESS_DECAY, _FEWER_LAYERS, _LOWER_DROP)}"
