@@ -24,9 +24,9 @@ class NCE(BankObjective):
         −log p₀/(p₀+c) − Σ_k log c/(p_k+c) = softplus(−a₀) + Σ_k softplus(a_k),  a = z·m/τ − log Z − log c.
 
     Z is N times the mean of s over the first iteration's scores (positives included), then frozen. z is not
-    normalised, bank rows are. The authors' ε = 1e-12 inside the logarithms is left out: it matters only
-    where p₀/(p₀+c) comes near it, which row-normalised features have not led to (1.3e-5 was the least we saw). Features
-    of any scale may; the loss then goes on growing where theirs would not.
+    normalised, bank rows are. The authors' ε = 1e-12 inside the logarithms is left out: it matters only where p₀/(p₀+c)
+    comes near it, from which row-normalised features are far. Features of any scale may not be; the loss then goes on
+    growing where theirs would not.
     """
 
     log_z: Tensor
