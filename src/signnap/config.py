@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from .errors import SignnapError, unknown_name
+from .storage import cannot_read
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -61,7 +62,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
-        raise SignnapError(f"cannot read {path}: {error.strerror or error}") from error
+        raise cannot_read(Path(path), error) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SignnapError(f"{path} is not a TOML file: {error}") from error
 

@@ -136,6 +136,8 @@ def test_the_difference_is_of_the_seeds_that_both_have(results):
     results.add(cell("SIGNNAP(GCN)", "pubmed", **to_the_letter), row([[81.5]]))
     results.add(cell("SIGNNAP(GCN)", "facebook"), row([[70.0], [72.0]]))
     results.add(cell("SIGNNAP(GCN)", "facebook", **to_the_letter), row([[69.0], [72.0]]))
+    results.add(cell("SIGNNAP(GCN)", "coauthor_cs"), row([[90.0]]))
+    results.add(cell("SIGNNAP(GCN)", "coauthor_cs", **to_the_letter), row([[90.5], [95.0]]))
     results.add(cell("SIGNNAP(GAT)", "pubmed"), row(TWO))
     results.add(cell("SIGNNAP(GAT)", "pubmed", **to_the_letter), failed())
     page = letter.page(results, 2)
@@ -144,8 +146,9 @@ def test_the_difference_is_of_the_seeds_that_both_have(results):
     assert lines["SIGNNAP(GCN)", "facebook"] == ["71.00 ± 1.41", "70.50 ± 2.12", "-0.50"]
     assert lines["SIGNNAP(GAT)", "pubmed"][1:] == ["failed", "–"]
     assert lines["SIGNNAP(GAT)", "facebook"] == ["–", "–", "–"]
-    # the mean of 1.5 and -0.5 and its standard error, half their distance
-    assert "It is +0.50 on average over 2 cells, with a standard error of 1.00, and above zero in 1 of them." in page
+    assert lines["SIGNNAP(GCN)", "coauthor_cs"][2] == "+0.50"
+    # of 1.5, -0.5 and 0.5, whose deviation is 1
+    assert "It is +0.50 on average over 3 cells, with a standard error of 0.58, and above zero in 2 of them." in page
 
 
 # -- shared negatives --------------------------------------------------------------------------------------------------

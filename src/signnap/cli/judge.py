@@ -74,11 +74,12 @@ def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
 
     from ..data import align, read_embeddings
     from ..errors import SignnapError
+    from ..storage import cannot_read
 
     try:
         folder, there = path.is_dir(), path.exists()
     except OSError as error:
-        raise SignnapError(f"cannot read {path}: {error.strerror or error}") from error
+        raise cannot_read(path, error) from error
     if folder:
         return open_run(path)
     if not there:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SignnapError
-from ..storage import alone, write_text
+from ..storage import alone, cannot_read, write_text
 from .cells import Cell
 
 #: One value per encoder seed, in the order of ``seeds``.
@@ -49,7 +49,7 @@ class Results:
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            raise SignnapError(f"cannot read {self.path}: {error.strerror or error}") from error
+            raise cannot_read(self.path, error) from error
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """All rows, cell by cell."""

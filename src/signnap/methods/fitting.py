@@ -18,7 +18,7 @@ from ..graph import Graph
 from ..train.checkpoint import RunFolder
 from ..train.health import Health
 from ..train.profile import Profiler
-from ..train.progress import Report, silent
+from ..train.progress import Report
 from ..train.progress import progress as show_progress
 from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
 from .device import choose_device
@@ -50,13 +50,13 @@ def fit_together(
     graph: Any,
     outs: Sequence[str | Path | None],
     *,
-    resume: bool = False,
-    device: str = "auto",
-    profile: bool = False,
-    progress: bool = False,
-    report: Report = silent,
-    stop_on_collapse: bool = True,
-    save_every: float = 30.0,
+    resume: bool,
+    device: str,
+    profile: bool,
+    progress: bool,
+    report: Report,
+    stop_on_collapse: bool,
+    save_every: float,
 ) -> None:
     """Train all models on one graph at once: they share it, its features and, on a GPU, every launch.
 

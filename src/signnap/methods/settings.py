@@ -140,9 +140,9 @@ def _layers(sections: dict[str, Any], method: str, backbone: Any, dataset: str |
     return layers
 
 
-def probe_weight_decay(dataset: str, preset: str = "paper") -> float:
+def probe_weight_decay(dataset: str) -> float:
     """The weight decay the authors give the linear probe on a data set (spec §2.6)."""
-    probe = read_toml(str(_presets() / f"{preset}.toml"))["probe"]
+    probe = read_toml(str(_presets() / "paper.toml"))["probe"]
     return float(probe["dataset"].get(dataset, probe)["weight_decay"])
 
 

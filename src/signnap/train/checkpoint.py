@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from ..errors import SignnapError
-from ..storage import alone, cannot_write, expect_folder, remove_leftovers, replacing, write_text
+from ..storage import alone, cannot_read, cannot_write, expect_folder, remove_leftovers, replacing, write_text
 from .loop import Run
 
 #: What every record of the metrics has: where it was taken, and what a collapse is recognised by.
@@ -207,7 +207,7 @@ def _is_there(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        raise _cannot_read(path, error) from error
+        raise cannot_read(path, error) from error
 
 
 def _expect_readable(path: Path) -> None:
@@ -215,20 +215,16 @@ def _expect_readable(path: Path) -> None:
     try:
         open(path, "rb").close()
     except OSError as error:
-        raise _cannot_read(path, error) from error
+        raise cannot_read(path, error) from error
 
 
 def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise _cannot_read(path, error) from error
+        raise cannot_read(path, error) from error
     except UnicodeDecodeError as error:
         raise SignnapError(f"{path} is not a text file in UTF-8: {_brief(error)}") from error
-
-
-def _cannot_read(path: Path, error: OSError) -> SignnapError:
-    return SignnapError(f"cannot read {path}: {error.strerror or error}")
 
 
 def _remove(path: Path) -> None:
