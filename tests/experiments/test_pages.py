@@ -151,6 +151,18 @@ def test_the_difference_is_of_the_seeds_that_both_have(results):
     assert "It is +0.50 on average over 3 cells, with a standard error of 0.58, and above zero in 2 of them." in page
 
 
+def test_the_figures_among_the_seeds_of_either_way_are_counted(results):
+    to_the_letter = {"precision": "float32", "share": 1}
+    for graph, around in (("pubmed", 0.0), ("facebook", 5.0)):
+        figure = reported()["overall"]["SIGNNAP(GCN)"][graph][0]
+        results.add(cell("SIGNNAP(GCN)", graph), row([[figure - 1], [figure + 1]]))
+        results.add(cell("SIGNNAP(GCN)", graph, **to_the_letter), row([[figure + around - 1], [figure + around + 1]]))
+    results.add(cell("SIGNNAP(GAT)", "pubmed", **to_the_letter), failed())
+    page = letter.page(results, 2)
+    assert "share 512) 2 of 2, 0.7 expected; to the letter" in page
+    assert "own negatives) 1 of 2, 0.7 expected." in page
+
+
 # -- shared negatives --------------------------------------------------------------------------------------------------
 
 

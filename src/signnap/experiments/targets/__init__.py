@@ -51,7 +51,7 @@ TARGETS = {
     "table-overall": Target(overall.recipe, overall.page),
     "table-fidelity": Target(fidelity.recipe, fidelity.page, seeds=10),
     "table-tried": Target(tried.recipe, tried.page),
-    "table-letter": Target(letter.recipe, letter.page, seeds=2),
+    "table-letter": Target(letter.recipe, letter.page, seeds=5),
     "figure-oversmoothing": Target(oversmoothing.recipe, oversmoothing.page, oversmoothing.figure, seeds=3),
     "figure-overfitting": Target(overfitting.recipe, overfitting.page, overfitting.figure, seeds=3),
     "figure-stability": Target(stability.recipe, stability.page, stability.figure, seeds=3),

@@ -13,7 +13,7 @@ from .. import markdown
 from ..cells import Cell
 from ..paper import GRAPHS, cell, reported
 from ..results import Results
-from .fidelity import NAMES
+from .fidelity import NAMES, Compared
 
 WAYS: dict[str, dict[str, Any]] = {
     "as elsewhere (tf32, share 512)": {},
@@ -29,20 +29,25 @@ def recipe() -> list[Cell]:
 def page(results: Results, seeds: int) -> str:
     """Test accuracy in Markdown, and the difference on the seeds that both ways have. Nothing is chosen by it."""
     lines, differences = [], []
+    compared: dict[str, list[Compared]] = {way: [] for way in WAYS}
     for name in NAMES:
         for graph in GRAPHS:
+            figure = reported()["overall"][name][graph][0]
             rows = [results.find(cell(name, graph, **changes), seeds) for changes in WAYS.values()]
-            line = [name, graph, f"{reported()['overall'][name][graph][0]:.2f}"]
-            line += [markdown.shown(row, seeds) for row in rows]
-            if (found := difference(*rows)) is not None:
-                differences.append(found)
-            lines.append([*line, "–" if found is None else f"{found:+.2f}"])
+            for found, row in zip(compared.values(), rows, strict=True):
+                if row is not None and "error" not in row:
+                    found.append(Compared(figure, markdown.accuracies(row)))
+            changed = difference(*rows)
+            if changed is not None:
+                differences.append(changed)
+            texts = [f"{figure:.2f}", *(markdown.shown(row, seeds) for row in rows)]
+            lines.append([name, graph, *texts, "–" if changed is None else f"{changed:+.2f}"])
     head = (
         f"Test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds. *Difference*: to the "
         "letter less as elsewhere, on the seeds that both have."
     )
     columns = ["method", "graph", "the paper", *WAYS, "difference"]
-    return f"{head}{_summary(differences)}\n\n{markdown.table(columns, lines)}"
+    return f"{head}{_summary(differences)}\n\n{_inside(compared)}\n\n{markdown.table(columns, lines)}"
 
 
 def difference(before: dict[str, Any] | None, after: dict[str, Any] | None) -> float | None:
@@ -63,4 +68,17 @@ def _summary(differences: list[float]) -> str:
     return (
         f" It is {fmean(differences):+.2f} on average over {len(differences)} cells, with a standard error of "
         f"{error:.2f}, and above zero in {higher} of them."
+    )
+
+
+def _inside(compared: dict[str, list[Compared]]) -> str:
+    """How many of the paper's figures lie among the seeds of either way, beside how many one more seed would."""
+    counts = [
+        f"{way} {sum(each.place == 'inside' for each in found)} of {len(found)}, "
+        f"{sum(each.share for each in found):.1f} expected"
+        for way, found in compared.items()
+    ]
+    return (
+        f"Cells where the paper's figure lies within the range of these encoder seeds: {'; '.join(counts)}. "
+        "*Expected*: on average, were the paper's encoder one more seed of ours (see *Fidelity*)."
     )
