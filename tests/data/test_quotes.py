@@ -66,6 +66,13 @@ def test_a_cell_of_several_lines_may_cross_from_one_block_to_the_next(write, mon
     assert cells.columns[0].to_pylist()[1:] == [f"n\n{i}" for i in range(500)]
 
 
+def test_a_first_row_of_several_lines_leaves_all_columns_text(write):
+    cells = read_delimited(Path(write("n.csv", 'id,"a\nb",c\n007,08,0x1\n')))
+    assert [column.to_pylist() for column in cells.columns] == [["id", "007"], ["a\nb", "08"], ["c", "0x1"]]
+    cells = read_delimited(Path(write("n.csv", '"1\n2",3,4\n007,08,09\n')))
+    assert [column.to_pylist() for column in cells.columns] == [["1\n2", "007"], ["3", "08"], ["4", "09"]]
+
+
 _cells = st.text('ab",\n\r', max_size=4)
 
 

@@ -18,6 +18,7 @@ from .quotes import check_quotes
 _log = logging.getLogger(__name__)
 
 _QUOTED = re.compile(r'"[^"]*"')
+_FIRST_LINE = re.compile(rb"[\r\n]*([^\r\n]*)")
 _LEADING_COMMENTS = re.compile(rb"\A(?:[ \t]*(?:[#%][^\n]*)?\n)+")
 #: A row must fit into one block; a larger block costs nothing but memory.
 _BLOCK_BYTES = 1 << 24
@@ -97,8 +98,7 @@ def _without_comments(data: bytes, path: Path) -> bytes:
 def _delimiter(path: Path, data: bytes) -> str:
     if path.suffix.lower() == ".tsv":
         return "\t"
-    first = re.split(b"[\r\n]", data.lstrip(b"\r\n"), maxsplit=1)[0].decode() if data.strip(b"\r\n") else ""
-    bare = _QUOTED.sub("", first)
+    bare = _QUOTED.sub("", _first_line(data).decode())
     best = max((",", "\t", ";"), key=bare.count)
     if bare.count(best):
         return best
@@ -114,19 +114,38 @@ def _single_spaced(data: bytes) -> bytes:
 
 
 def _parse(path: Path, data: bytes, delimiter: str) -> list[Any]:
+    """All cells as text, by Arrow's reader of tables.
+
+    Its streaming reader would tell the number of columns, but goes on reading after it was closed: a process that ends
+    then, as after bad input, may abort. For the same reason no threads read what is one block.
+    """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    read = arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=_BLOCK_BYTES)
+    threads = len(data) > _BLOCK_BYTES
+    read = arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=_BLOCK_BYTES, use_threads=threads)
     quote = '"' if delimiter != " " and b'"' in data else False
     parse = arrow_csv.ParseOptions(delimiter=delimiter, quote_char=quote, newlines_in_values=bool(quote))
-    try:
-        with arrow_csv.open_csv(pa.BufferReader(data), read_options=read, parse_options=parse) as head:
-            as_text = dict.fromkeys(head.schema.names, pa.string())
+
+    def read_as_text(columns: int) -> Any:
+        as_text = {f"f{column}": pa.string() for column in range(columns)}
         convert = arrow_csv.ConvertOptions(column_types=as_text, strings_can_be_null=False)
-        return arrow_csv.read_csv(pa.BufferReader(data), read, parse, convert).columns
+        return arrow_csv.read_csv(pa.BufferReader(data), read, parse, convert)
+
+    expected = _first_line(data).count(delimiter.encode()) + 1
+    try:
+        table = read_as_text(expected)
+        if table.num_columns > expected:  # a cell of several lines in the first row
+            table = read_as_text(table.num_columns)
+        return table.columns
     except pa.ArrowException as error:
         raise _not_a_table(path, data, delimiter, error) from error
+
+
+def _first_line(data: bytes) -> bytes:
+    """The first line that is not empty."""
+    found = _FIRST_LINE.match(data)
+    return found.group(1) if found else b""
 
 
 def _row_of_several_lines(cells: Cells) -> int | None:
