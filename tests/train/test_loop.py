@@ -7,7 +7,7 @@ from torch import nn
 from signnap import SIGNNAP, InfoNCE
 from signnap.errors import SignnapError
 from signnap.methods.settings import BACKBONES
-from signnap.train.loop import Run, Step, lockstep
+from signnap.train.loop import Run, Step, _products, lockstep
 
 
 def own_encoder():
@@ -66,6 +66,34 @@ def test_how_coarse_a_gpu_multiplies_is_not_asked_on_a_cpu(small_graph, start, m
 
     monkeypatch.setattr("signnap.train.loop._products", refuse)
     finished(start(small_graph), 2)
+
+
+class NewWords:
+    """As torch once it was told in its new words."""
+
+    fp32_precision = "tf32"
+
+    @property
+    def allow_tf32(self):
+        raise RuntimeError("you have used a mix of the legacy and new APIs")
+
+
+class OldWords:
+    allow_tf32 = True
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [(NewWords, "fp32_precision", {False: "ieee", True: "tf32"}), (OldWords, "allow_tf32", {False: False, True: True})],
+)
+def test_torch_is_told_in_the_words_that_it_understands(kind, name, said, monkeypatch):
+    products = kind()
+    monkeypatch.setattr(torch.backends.cuda, "matmul", products)
+    before = getattr(products, name)
+    for coarse, meanwhile in said.items():
+        with _products(coarse=coarse):
+            assert getattr(products, name) == meanwhile
+        assert getattr(products, name) == before
 
 
 def test_one_seed_one_result(small_graph, start, snapshot, same):

@@ -178,13 +178,21 @@ def _resting(encoder: nn.Module, device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def _products(*, coarse: bool) -> Iterator[None]:
-    """Say how matrices may be multiplied on a GPU meanwhile (a CPU must not be asked: torch may refuse to answer)."""
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = coarse
+    """Say how matrices may be multiplied on a GPU meanwhile.
+
+    Torch has two names for it, and answers by the older one no more once it was told by the newer one.
+    """
+    products: Any = torch.backends.cuda.matmul
+    try:
+        name, before = "allow_tf32", products.allow_tf32
+    except RuntimeError:
+        name, before = "fp32_precision", products.fp32_precision
+    spoken: dict[str, Any] = {"allow_tf32": coarse, "fp32_precision": "tf32" if coarse else "ieee"}
+    setattr(products, name, spoken[name])
     try:
         yield
     finally:
-        torch.backends.cuda.matmul.allow_tf32 = before
+        setattr(products, name, before)
 
 
 def lockstep(runs: list[Run], until: int, *, capture: bool = True) -> Iterator[list[tuple[Run, Step]]]:
