@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import threading
 from contextlib import nullcontext
@@ -286,14 +287,20 @@ class Ill(Health):
 
 def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, same):
     ill, well = start(small_graph), start(small_graph, seed=1)
-    trainees = [Trainee(ill, Ill()), Trainee(well, Health())]
-    with pytest.raises(Collapsed, match="it is ill"):
+    trainees = [Trainee(well, Health()), Trainee(ill, Ill())]
+    with pytest.raises(Collapsed, match=r"^training collapsed in 1 of 2 runs, first in number 2: it is ill; "):
         train(trainees, Schedule(10, log_every=4))
     assert (ill.iteration, well.iteration) == (4, 10)
-    assert [trainee.wrong for trainee in trainees] == ["it is ill", None]
+    assert [trainee.wrong for trainee in trainees] == [None, "it is ill"]
     alone = start(small_graph, seed=1)
     session(alone, 10)
     assert same(snapshot(well), snapshot(alone))
+
+
+def test_a_collapse_of_one_of_several_names_its_folder(small_graph, start, folder):
+    trainees = [Trainee(start(small_graph), Health()), Trainee(start(small_graph, seed=1), Ill(), folder)]
+    with pytest.raises(Collapsed, match=f"collapsed in 1 of 2 runs, first in {re.escape(str(folder.path))}: it is ill"):
+        train(trainees, Schedule(10, log_every=4))
 
 
 def test_seconds_add_up_over_sessions(small_graph, start, folder):

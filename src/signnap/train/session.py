@@ -119,7 +119,7 @@ def train(
     by_run = {trainee.run: trainee for trainee in trainees}
     runs = [trainee.run for trainee in trainees if not trainee.is_over()]
     folders = [str(trainee.folder.path) for trainee in trainees if trainee.folder is not None]
-    collapses: list[str] = []
+    collapsed: list[Trainee] = []
     begun = saved = time.perf_counter()
     wait = schedule.save_every
     with _stop_signal(bool(folders)) as stop:
@@ -134,10 +134,10 @@ def train(
                     trainee.save()
                     runs.remove(run)
                 elif wrong:
-                    collapses.append(wrong)
+                    collapsed.append(trainee)
                     if stop_on_collapse:
                         runs.remove(run)
-                    elif len(collapses) == 1:
+                    elif len(collapsed) == 1:
                         _log.info("training goes on after a collapse: %s", wrong)
             report(iteration, words)
             finished, stopped = iteration == schedule.iterations, stop.is_set()  # asked once: who stops has saved
@@ -150,19 +150,24 @@ def train(
             if stopped and not finished:
                 where = f"iteration {iteration} of {schedule.iterations}; everything is saved in {', '.join(folders)}"
                 raise Interrupted(f"stopped at {where}: continue with --resume (resume=True)")
-    if collapses and stop_on_collapse:
-        raise _collapse(collapses[0], kept=bool(folders))
+    if collapsed and stop_on_collapse:
+        raise _collapse(collapsed, trainees)
     seconds, profile = time.perf_counter() - begun, None if profiler is None else profiler.profile
     return [Outcome(t.run.iteration, t.before + seconds, t.numbers, profile, t.history, t.wrong) for t in trainees]
 
 
-def _collapse(why: str, kept: bool) -> Collapsed:
+def _collapse(collapsed: list[Trainee], trainees: Sequence[Trainee]) -> Collapsed:
     """The error for a collapse; a run that is kept holds its folder, which says what happened."""
+    first = collapsed[0]
     ways_out = "--keep-going (stop_on_collapse=False) trains on regardless"
-    if kept:
+    if first.folder is not None:
         ways_out = "--resume --keep-going (resume=True, stop_on_collapse=False) trains on regardless, "
         ways_out += "other settings need another folder"
-    return Collapsed(f"training collapsed: {why}; {ways_out}")
+    where = ""
+    if len(trainees) > 1:
+        name = first.folder.path if first.folder is not None else f"number {trainees.index(first) + 1}"
+        where = f" in {len(collapsed)} of {len(trainees)} runs, first in {name}"
+    return Collapsed(f"training collapsed{where}: {first.wrong}; {ways_out}")
 
 
 def _due(iteration: int, schedule: Schedule) -> bool:
