@@ -17,6 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cosine_similar
 from torch_geometric.nn import GCNConv
 from torch_geometric.utils import dropout_edge
 
+from signnap.bench.twins import dense_grace_loss
 from signnap.graph import Graph, as_dense
 from signnap.methods.method import clean_view
 from signnap.train.rates import rate_factor
@@ -95,12 +96,7 @@ class GraceTwin(Twin):
 
     def loss(self) -> Tensor:
         u, v = (normalize(self.projector(self.encoder(x, edges))) for x, edges in self.views())
-        return (self._half(u, v) + self._half(v, u)).mean() / 2
-
-    def _half(self, u: Tensor, v: Tensor) -> Tensor:
-        within = torch.exp(u @ u.t() / self.settings.temperature)
-        between = torch.exp(u @ v.t() / self.settings.temperature)
-        return -torch.log(between.diag() / (within.sum(1) + between.sum(1) - within.diag()))
+        return dense_grace_loss(u, v, self.settings.temperature)
 
 
 class DgiTwin(Twin):

@@ -9,6 +9,7 @@ import pytest
 from made_rows import failed, looked, row, tables_of
 
 from signnap.experiments import paper, reproduction
+from signnap.experiments.cells import Cell
 from signnap.experiments.claims import CLAIMS
 from signnap.experiments.paper import GRAPHS, ROWS, cell, read_alike, reported
 from signnap.experiments.results import Results
@@ -96,6 +97,21 @@ def test_of_everything(full_page):
     assert "in 30 of 30 cells. We had aimed at 27 (nine tenths): reached." in full_page
     assert "of 121 cells. Both kinds of GCC" in full_page and "Claims read up to 5 encoder seeds" in full_page
     assert {line[-1] for line in tables_of(full_page)[0][1:]} == {"0"}
+
+
+def test_encoders_that_rows_disagree_about_are_counted(empty_page, tmp_path):
+    assert "in more than one row" not in empty_page
+    results = Results(tmp_path / "rows.jsonl")
+    resolved = {"layers": 2, "lr": 0.1}
+    usual, stated = Cell("dgi", "cora"), Cell("dgi", "cora", {"layers": 2})
+    results.add(usual, row([[70.0], [71.0], [72.0]], resolved=resolved, revision="one"))
+    results.add(stated, row([[70.0], [74.5], [72.0]], resolved=resolved, revision="two"))
+    results.add(replace(usual, looks=("stability",)), row([[70.0], [71.0], [73.0]], resolved=resolved, revision="one"))
+    results.add(replace(usual, probe="logistic"), row([[60.0]], resolved=resolved, revision="one"))
+    results.add(Cell("dgi", "cora", {"lr": 0.2}), row([[50.0]], resolved=resolved | {"lr": 0.2}, revision="one"))
+    page = " ".join(reproduction.page(results, 1).split())
+    said = "3 encoders are in more than one row, with the same settings, seed and probe. The accuracy of 2 differs"
+    assert f"{said} between rows, by up to 3.50 points, of 1 of these at one revision of this program." in page
 
 
 def test_what_all_of_it_took(empty_page, tmp_path):

@@ -12,7 +12,7 @@ from signnap.experiments.cells import Cell
 from signnap.experiments.results import Results
 
 RAW, DGI = Cell("raw", "synthetic"), Cell("dgi", "synthetic")
-KNOWN = {"seeds": [0], "seconds": 1.5, "iterations": [3], "test": [[50.0]], "val": [[60.0]]}
+KNOWN = {"device": "Fast One", "seeds": [0], "seconds": 1.5, "iterations": [3], "test": [[50.0]], "val": [[60.0]]}
 FAILED = {"seeds": [0], "error": "MemoryError: "}
 
 
@@ -65,6 +65,7 @@ WHOLE = json.dumps({"cell": asdict(RAW), **KNOWN}).encode()
     [b"", b"{", b"\xff\xfe\xfd", b"[]", b"3", b'"row"', b"{}", b'{"cell": 3}', b'{"cell": {"method": "raw"}}',
      b'{"cell": "raw", "seeds": [0]}',
      b'{"cell": {"method": "raw", "graph": "cora", "colour": "red"}}', WHOLE[:-9],
+     json.dumps({"cell": asdict(DGI), **KNOWN, "device": ""}).encode(),
      json.dumps({"cell": asdict(DGI)}).encode(), json.dumps({"cell": asdict(DGI), "seeds": 3}).encode()],
 )  # fmt: skip
 def test_a_broken_line_is_one_sentence(broken, tmp_path):
@@ -73,6 +74,15 @@ def test_a_broken_line_is_one_sentence(broken, tmp_path):
     with pytest.raises(SignnapError) as error:
         Results(path)
     assert str(error.value) == f"{path}, line 2 is not a result of this program"
+
+
+def test_seeds_of_several_devices_name_them_all(tmp_path):
+    results = Results(tmp_path / "rows.jsonl")
+    for seed, device in enumerate(["Fast One", "slow one", "Fast One"]):
+        results.add(RAW, KNOWN | {"seeds": [seed], "device": device})
+    found = [results.find(RAW, seeds) for seeds in (1, 3)]
+    assert [row["device"] for row in found] == ["Fast One", "Fast One and slow one"]
+    assert [row["seconds"] for row in found] == [1.5, 4.5]
 
 
 def test_what_cannot_be_read_or_written(tmp_path):
@@ -100,7 +110,7 @@ from signnap.experiments.cells import Cell
 from signnap.experiments.results import Results
 results = Results(sys.argv[1])
 for seed in range(25):
-    row = {"seeds": [seed], "seconds": 1.0, "iterations": [1], "test": [[1.0]], "val": [[1.0]]}
+    row = {"device": "Fast One", "seeds": [seed], "seconds": 1.0, "iterations": [1], "test": [[1.0]], "val": [[1.0]]}
     results.add(Cell(sys.argv[2], "cora"), row)
 """
     names = ["raw", "svd", "dgi"]

@@ -21,6 +21,7 @@ def block(*seeds, **more):
     return {
         "seeds": [*seeds],
         "seconds": float(len(seeds)),
+        "device": "Fast One",
         "iterations": [100 + seed for seed in seeds],
         "test": [[seed + 0.25, seed + 0.5] for seed in seeds],
         "val": [[seed + 0.75] for seed in seeds],

@@ -14,7 +14,7 @@ import torch
 from signnap.train import session as module
 from signnap.train.checkpoint import RunFolder
 from signnap.train.health import Collapsed, Health
-from signnap.train.session import Interrupted, Schedule, Trainee, train
+from signnap.train.session import Interrupted, Timetable, Trainee, train
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ def folder(tmp_path):
 
 
 def session(run, iterations, health=None, **options):
-    schedule = Schedule(iterations, log_every=4, save_every=options.pop("save_every", 1e9))
+    timetable = Timetable(iterations, log_every=4, save_every=options.pop("save_every", 1e9))
     trainee = Trainee(run, health or Health(), options.pop("folder", None))
-    (outcome,) = train([trainee], schedule, **options)
+    (outcome,) = train([trainee], timetable, **options)
     return outcome
 
 
@@ -54,7 +54,7 @@ def test_the_first_every_nth_and_the_last_iteration_are_logged(small_graph, star
 def test_logging_changes_nothing(small_graph, start, folder, snapshot, same):
     kept, silent = start(small_graph), start(small_graph)
     session(kept, 10, folder=folder, save_every=0)
-    train([Trainee(silent, Health())], Schedule(10, log_every=100))
+    train([Trainee(silent, Health())], Timetable(10, log_every=100))
     assert same(snapshot(kept), snapshot(silent))
 
 
@@ -227,7 +227,7 @@ def test_history_is_what_was_logged(small_graph, start, folder):
 
 def test_history_needs_no_folder_and_is_each_trainee_s_own(small_graph, start):
     trainees = [Trainee(start(small_graph, seed=seed), Health()) for seed in range(2)]
-    one, other = train(trainees, Schedule(6, log_every=4))
+    one, other = train(trainees, Timetable(6, log_every=4))
     assert [record["iteration"] for record in one.history] == [1, 4, 6]
     assert [record["loss"] for record in one.history] != [record["loss"] for record in other.history]
 
@@ -251,7 +251,7 @@ def test_trainees_share_a_session_and_have_folders_of_their_own(small_graph, sta
     for folder in folders:
         folder.path.mkdir()
     trainees = [Trainee(run, Health(), folder) for run, folder in zip(runs, folders, strict=True)]
-    outcomes = train(trainees, Schedule(6, log_every=4))
+    outcomes = train(trainees, Timetable(6, log_every=4))
     for seed, (folder, outcome) in enumerate(zip(folders, outcomes, strict=True)):
         alone = start(small_graph, seed=seed)
         numbers = session(alone, 6).numbers
@@ -275,7 +275,7 @@ def test_a_run_that_nobody_watches_goes_on(small_graph, start, folder, caplog):
     caplog.set_level("INFO", "signnap")
     run = start(small_graph, lr=1e20)
     for until in (20, 24):  # the second reads the first one's history
-        (outcome,) = train([Trainee(run, None, folder)], Schedule(until, log_every=4))
+        (outcome,) = train([Trainee(run, None, folder)], Timetable(until, log_every=4))
         assert outcome.iteration == until
     assert caplog.messages == []
 
@@ -289,7 +289,7 @@ def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, sam
     ill, well = start(small_graph), start(small_graph, seed=1)
     trainees = [Trainee(well, Health()), Trainee(ill, Ill())]
     with pytest.raises(Collapsed, match=r"^training collapsed in 1 of 2 runs, first in number 2: it is ill; "):
-        train(trainees, Schedule(10, log_every=4))
+        train(trainees, Timetable(10, log_every=4))
     assert (ill.iteration, well.iteration) == (4, 10)
     assert [trainee.wrong for trainee in trainees] == [None, "it is ill"]
     alone = start(small_graph, seed=1)
@@ -300,7 +300,7 @@ def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, sam
 def test_a_collapse_of_one_of_several_names_its_folder(small_graph, start, folder):
     trainees = [Trainee(start(small_graph), Health()), Trainee(start(small_graph, seed=1), Ill(), folder)]
     with pytest.raises(Collapsed, match=f"collapsed in 1 of 2 runs, first in {re.escape(str(folder.path))}: it is ill"):
-        train(trainees, Schedule(10, log_every=4))
+        train(trainees, Timetable(10, log_every=4))
 
 
 def test_seconds_add_up_over_sessions(small_graph, start, folder):

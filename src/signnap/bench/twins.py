@@ -110,18 +110,22 @@ class DenseGraceStep:
         x = self.x * (torch.rand(self.x.shape[1]) >= 0.1)
         return self.projector(elu(self.second(elu(self.first(x, edges)), edges)))
 
-    def _half(self, u: Tensor, v: Tensor) -> Tensor:
-        within = torch.exp(u @ u.t() / self.temperature)
-        between = torch.exp(u @ v.t() / self.temperature)
-        return -torch.log(between.diag() / (within.sum(1) + between.sum(1) - within.diag()))
-
     def __call__(self) -> float:
-        u, v = normalize(self._embed()), normalize(self._embed())
-        loss = (self._half(u, v) + self._half(v, u)).mean() / 2
+        loss = dense_grace_loss(normalize(self._embed()), normalize(self._embed()), self.temperature)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
         return float(loss.detach())
+
+
+def dense_grace_loss(u: Tensor, v: Tensor, temperature: float) -> Tensor:
+    """GRACE's loss of two views (spec §4.7): exp of all similarities, within each view and between them, in memory."""
+
+    def half(u: Tensor, v: Tensor) -> Tensor:
+        within, between = torch.exp(u @ u.t() / temperature), torch.exp(u @ v.t() / temperature)
+        return -torch.log(between.diag() / (within.sum(1) + between.sum(1) - within.diag()))
+
+    return (half(u, v) + half(v, u)).mean() / 2
 
 
 def scatter_propagation(edge_index: Tensor, weights: Tensor, h: Tensor) -> Tensor:

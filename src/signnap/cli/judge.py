@@ -115,7 +115,7 @@ def analyze(
     from ..train.progress import progress
 
     chosen = None if split is None else make_split(loaded, split).test
-    with progress(copies + 3, "embedding", "analyzing") as report:
+    with progress(copies + 2, "embedding", "analyzing") as report:
         result = properties(model, loaded, drop_edge=drop_edge, copies=copies, seed=seed, nodes=chosen, report=report)
     if isclose(result["stability"]["centred"], 1, abs_tol=1e-9):
         say(f"note: {model.name} embeds all copies alike, as if no edge were dropped, so stability tells nothing")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from itertools import chain
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from ..evaluate import Summary, plus_minus, summarize
@@ -37,9 +40,10 @@ repository.
 NOT_THE_PAPERS = """
 Six of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
-`table-tried`: what the paper's text says otherwise than its code, and our own departures, where they do not.
-`table-letter`: what these departures change in every cell. `table-sharing`: how many anchors may share a draw of
-negatives. `table-grid`: settings of other methods on graphs for which their authors give none.
+`table-tried`: other ways of training (as the paper's text has it rather than its code, and without our departures) in
+the cells where they do not. `table-letter`: what these departures change in every cell. `table-sharing`: how many
+anchors may share a draw of negatives. `table-grid`: settings of other methods on graphs for which their authors give
+none.
 """
 
 
@@ -81,7 +85,14 @@ def page(results: Results, seeds: int) -> str:
     """All of it in Markdown, for so many encoder seeds."""
     cells = [_beside(results, seeds, name, graph) for name in ROWS for graph in GRAPHS]
     head = ABOUT.format(seeds=seeds, rows=f"{_folder(results)}/{results.path.name}").strip()
-    parts = [head, _inventory(results, seeds), NOT_THE_PAPERS, *_cost(results), _claims(results, seeds)]
+    parts = [
+        head,
+        _inventory(results, seeds),
+        NOT_THE_PAPERS,
+        *_cost(results),
+        *_again(results),
+        _claims(results, seeds),
+    ]
     parts += [_fidelity(results, seeds), _baselines(cells), _every_cell(cells), *_sections(results, seeds)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -120,6 +131,29 @@ def _cost(results: Results) -> Iterator[str]:
         yield (
             f"Training the encoders of all rows took {listed}. Those that several cells\nshare count once, judging is "
             "not counted, and other commands may have shared the devices."
+        )
+
+
+def _again(results: Results) -> Iterator[str]:
+    """How far rows agree about encoders of the same settings and seed, which several targets have, if any do."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in results:
+        if "error" in row:
+            continue
+        reading = {name: value for name, value in row["cell"].items() if name not in ("settings", "looks")}
+        settings = row.get("resolved", row["cell"]["settings"])
+        for seed, test in zip(row["seeds"], row["test"], strict=True):
+            revisions = found.setdefault(json.dumps([reading, settings, seed], sort_keys=True), {})
+            revisions.setdefault(str(row.get("revision")), []).append(fmean(test))
+    several = [each for each in found.values() if sum(map(len, each.values())) > 1]
+    gaps = [max(chain(*each.values())) - min(chain(*each.values())) for each in several]
+    if several:
+        differ = sum(gap > 0 for gap in gaps)
+        at_one = sum(any(max(values) > min(values) for values in each.values()) for each in several)
+        yield (
+            f"{len(several)} encoders are in more than one row, with the same settings, seed and probe. The accuracy "
+            f"of {differ} differs\nbetween rows, by up to {max(gaps):.2f} points, of {at_one} of these at one revision "
+            "of this program. So means of one cell\nmay differ between targets."
         )
 
 
@@ -174,8 +208,8 @@ def _every_cell(cells: list[Beside]) -> str:
         lines.append([name, graph, honest, single, each.read_alike, theirs, gap, cost])
     columns = ["method", "graph", "honest (encoder seeds)", "one encoder", "read alike", "the paper", "difference"]
     note = (
-        "The difference is that of the honest mean. Seconds are those of training all encoder seeds, and no "
-        "benchmark: other commands may have shared the device. What *read alike* means, `table-overall` says below."
+        "The difference is that of the honest mean. Seconds are those of training all encoder seeds; they "
+        "are no benchmark, since other commands may have shared the device. For *read alike* see `table-overall` below."
     )
     return f"## Every cell\n\n{note}\n\n{markdown.table([*columns, 'device, s'], lines)}"
 

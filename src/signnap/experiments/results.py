@@ -66,7 +66,9 @@ class Results:
         if not order:
             return None
         merged = found[0] | {name: [found[n][name][at] for _, n, at in order] for name in _PER_SEED}
-        merged["seconds"] = sum(found[n]["seconds"] for n in sorted({n for _, n, _ in order}))
+        used = [found[n] for n in sorted({n for _, n, _ in order})]
+        merged["seconds"] = sum(row["seconds"] for row in used)
+        merged["device"] = " and ".join(dict.fromkeys(row["device"] for row in used))
         looks = {name: [found[n]["looks"][name][at] for _, n, at in order] for name in found[0].get("looks", {})}
         collapsed = {seed: why for row in found for seed, why in row.get("collapsed", {}).items() if int(seed) < seeds}
         merged.pop("collapsed", None)
@@ -130,5 +132,7 @@ def _expect_whole(row: dict[str, Any]) -> None:
     seeds, settings = row["seeds"], row["cell"].get("settings", {})
     if not isinstance(settings, dict) or not seeds:
         raise ValueError
-    if "error" not in row and (row["seconds"] < 0 or any(len(row[name]) != len(seeds) for name in _PER_SEED)):
+    if "error" in row:
+        return
+    if row["seconds"] < 0 or not row["device"] or any(len(row[name]) != len(seeds) for name in _PER_SEED):
         raise ValueError

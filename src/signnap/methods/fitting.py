@@ -20,7 +20,7 @@ from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report
 from ..train.progress import progress as show_progress
-from ..train.session import Interrupted, Outcome, Schedule, Trainee, train
+from ..train.session import Interrupted, Outcome, Timetable, Trainee, train
 from .device import choose_device
 from .facts import check_resumable, label_facts, run_facts
 from .notes import note_graph, note_unused
@@ -70,12 +70,12 @@ def fit_together(
     if not plans[0].model.trains:
         _compute(plans, resume, profile)
         return
-    schedule = Schedule(_length(plans), save_every=save_every)
+    timetable = Timetable(_length(plans), save_every=save_every)
     if profile and plans[0].folder is None:
         raise SignnapError("a profile is written to the folder of its run: give out as well")
-    with _prepared(plans, resume, profile) as (trainees, profiler), _shown(progress, report, schedule) as told:
+    with _prepared(plans, resume, profile) as (trainees, profiler), _shown(progress, report, timetable) as told:
         with _begun(plans, trainees, resume):
-            outcomes = train(trainees, schedule, report=told, stop_on_collapse=stop_on_collapse, profiler=profiler)
+            outcomes = train(trainees, timetable, report=told, stop_on_collapse=stop_on_collapse, profiler=profiler)
         for plan, trainee, outcome in zip(plans, trainees, outcomes, strict=True):
             _take_over(plan, trainee.run.encoder, outcome)
             if plan.folder is not None:
@@ -157,12 +157,12 @@ def _take_folders(plans: Sequence[_Plan], resume: bool, held: ExitStack) -> None
 
 
 @contextmanager
-def _shown(wanted: bool, report: Report, schedule: Schedule) -> Iterator[Report]:
+def _shown(wanted: bool, report: Report, timetable: Timetable) -> Iterator[Report]:
     """What to call after every iteration: the report and, where it is wanted, what a person sees."""
     if not wanted:
         yield report
         return
-    with show_progress(schedule.iterations) as show:
+    with show_progress(timetable.iterations) as show:
 
         def both(iteration: int, words: str = "") -> None:
             show(iteration, words)

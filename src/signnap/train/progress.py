@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Protocol
 
+#: Lines of progress, where there is no terminal.
+_SECONDS_APART = 10.0
+
 
 class Report(Protocol):
     """Called after every iteration (or cell) with how far we are and, when there is something new, a few words."""
@@ -80,14 +83,14 @@ class _Pace:
 
 
 class _Lines:
-    def __init__(self, total: int, what: str, every: float = 10.0) -> None:
-        self.total, self.what, self.every = total, what, every
+    def __init__(self, total: int, what: str) -> None:
+        self.total, self.what = total, what
         self.pace, self.last, self.words = _Pace(), time.perf_counter(), ""
 
     def __call__(self, iteration: int, words: str = "") -> None:
         now, rate = time.perf_counter(), self.pace(iteration)
         self.words = words or self.words
-        if now - self.last < self.every and iteration < self.total:
+        if now - self.last < _SECONDS_APART and iteration < self.total:
             return
         self.last = now
         speed = f"{_speed(rate, self.what)}  {_left((self.total - iteration) / rate)}  " if rate else ""

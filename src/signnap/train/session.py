@@ -29,7 +29,7 @@ class Interrupted(SignnapError):
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Timetable:
     """How long to train, how often to log (iterations) and to save (seconds; 0: after every iteration)."""
 
     iterations: int
@@ -104,13 +104,13 @@ class Trainee:
 
 def train(
     trainees: Sequence[Trainee],
-    schedule: Schedule,
+    timetable: Timetable,
     *,
     report: Report = silent,
     stop_on_collapse: bool = True,
     profiler: Profiler | None = None,
 ) -> list[Outcome]:
-    """Drive the loop to the end of the schedule for all trainees at once.
+    """Drive the loop to the end of the timetable for all trainees at once.
 
     Those with a folder can be killed and resumed at any moment. One whose patience is at its end is saved and taken
     out, and one that collapses, too; the others finish before the error is raised.
@@ -121,12 +121,12 @@ def train(
     folders = [str(trainee.folder.path) for trainee in trainees if trainee.folder is not None]
     collapsed: list[Trainee] = []
     begun = saved = time.perf_counter()
-    wait = schedule.save_every
+    wait = timetable.save_every
     with _stop_signal(bool(folders)) as stop:
-        for steps in iterate(runs, schedule.iterations):
+        for steps in iterate(runs, timetable.iterations):
             now = time.perf_counter()
             words, iteration = "", steps[0][0].iteration
-            for run, step in steps if _due(iteration, schedule) else ():
+            for run, step in steps if _due(iteration, timetable) else ():
                 trainee = by_run[run]
                 wrong = trainee.look(step, now - begun)
                 words = f"loss {trainee.numbers['loss']:.4f}"
@@ -140,15 +140,15 @@ def train(
                     elif len(collapsed) == 1:
                         _log.info("training goes on after a collapse: %s", wrong)
             report(iteration, words)
-            finished, stopped = iteration == schedule.iterations, stop.is_set()  # asked once: who stops has saved
+            finished, stopped = iteration == timetable.iterations, stop.is_set()  # asked once: who stops has saved
             if finished or stopped or now - saved >= wait:
                 before = time.perf_counter()
                 for run in runs:
                     by_run[run].save()
                 saved = time.perf_counter()
-                wait = max(schedule.save_every, _WORTH * (saved - before)) if schedule.save_every else 0
+                wait = max(timetable.save_every, _WORTH * (saved - before)) if timetable.save_every else 0
             if stopped and not finished:
-                where = f"iteration {iteration} of {schedule.iterations}; everything is saved in {', '.join(folders)}"
+                where = f"iteration {iteration} of {timetable.iterations}; everything is saved in {', '.join(folders)}"
                 raise Interrupted(f"stopped at {where}: continue with --resume (resume=True)")
     if collapsed and stop_on_collapse:
         raise _collapse(collapsed, trainees)
@@ -170,8 +170,8 @@ def _collapse(collapsed: list[Trainee], trainees: Sequence[Trainee]) -> Collapse
     return Collapsed(f"training collapsed{where}: {first.wrong}; {ways_out}")
 
 
-def _due(iteration: int, schedule: Schedule) -> bool:
-    return iteration == 1 or iteration % schedule.log_every == 0 or iteration == schedule.iterations
+def _due(iteration: int, timetable: Timetable) -> bool:
+    return iteration == 1 or iteration % timetable.log_every == 0 or iteration == timetable.iterations
 
 
 @contextmanager

@@ -22,11 +22,11 @@ _COLUMNS = [
     "method", "graph", "the paper", "lowest", "mean", "best", "seeds", "the paper lies", "distance", "explained",
 ]  # fmt: skip
 _ABOUT = """
-Were the paper's encoder one more seed of ours, it would be the best or the worst of s + 1 with probability 2/(s + 1):
-with these seeds {expected:.1f} figures would lie inside on average, and {bar} or more with probability {chance:.2f}. Of
-those outside, {above} lie above and {below} below; the ± of {reaching}, which is over the paper's classifiers, reaches
-into our range. *Distance* is that of the paper's figure from our mean, in units of the deviation that one more seed
-would have from it: {least:+.2f} to {most:+.2f}, {mean:+.2f} on average.
+If the paper's encoder were one more seed of ours, it would be the best or the worst of s + 1 with probability
+2/(s + 1): with these seeds {expected:.1f} figures would lie inside on average, and {bar} or more with probability
+{chance:.2f}. Of those outside, {above} lie above and {below} below; the ± of {reaching}, which is over the paper's
+classifiers, reaches into our range. *Distance* is that of the paper's figure from our mean, in units of the deviation
+that one more seed would have from it: {least:+.2f} to {most:+.2f}, {mean:+.2f} on average.
 """
 
 

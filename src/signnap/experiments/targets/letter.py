@@ -43,8 +43,8 @@ def page(results: Results, seeds: int) -> str:
             texts = [f"{figure:.2f}", *(markdown.shown(row, seeds) for row in rows)]
             lines.append([name, graph, *texts, "–" if changed is None else f"{changed:+.2f}"])
     head = (
-        f"Test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds. *Difference*: to the "
-        "letter less as elsewhere, on the seeds that both have."
+        f"Test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds. *Difference*: the "
+        "mean to the letter minus that as elsewhere, on the seeds that both have."
     )
     columns = ["method", "graph", "the paper", *WAYS, "difference"]
     return f"{head}{_summary(differences)}\n\n{_inside(compared)}\n\n{markdown.table(columns, lines)}"
@@ -80,5 +80,5 @@ def _inside(compared: dict[str, list[Compared]]) -> str:
     ]
     return (
         f"Cells where the paper's figure lies within the range of these encoder seeds: {'; '.join(counts)}. "
-        "*Expected*: on average, were the paper's encoder one more seed of ours (see *Fidelity*)."
+        "*Expected*: on average, if the paper's encoder were one more seed of ours (see *Fidelity*)."
     )

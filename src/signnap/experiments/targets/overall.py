@@ -16,7 +16,7 @@ KEYS = [(name, graph) for name in ROWS for graph in GRAPHS]
 ABOUT = """
 Test accuracy in % on the paper's splits. *Honest*: mean and standard deviation over {seeds} encoder seeds, each read by
 several probes. *One encoder*: the first of these seeds alone, with the deviation over its probes, which is what the
-paper reports. *Read alike*: the same encoders as the honest ones, all read by logistic regression on rows of length
+paper reports. *Read alike*: encoders of the same settings and seeds, all read by logistic regression on rows of length
 one; otherwise SIGNNAP and DGI have the probes that the paper gives them, and everybody else a plain linear layer, which
 suits some embeddings better than others. Networks with labels are their own classifiers, and have no such rows. On
 coauthor_physics encoders are trained on the training nodes alone, but for DeepWalk, Node2Vec and ARWMF, which embed
