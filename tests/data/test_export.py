@@ -3,6 +3,7 @@
 import logging
 import os
 import pickle
+import sys
 import tempfile
 from pathlib import Path
 
@@ -97,6 +98,14 @@ def test_a_failed_write_leaves_the_old_file(suffix, monkeypatch, sentence):
     assert "No space left on device" in sentence(write_embeddings, path, ROWS + 1)
     assert path.read_bytes() == before
     assert os.listdir() == [path.name]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_file_name_need_not_be_utf8(suffix):
+    path = os.fsdecode(b"deep/\xff") + suffix
+    write_embeddings(path, ROWS)
+    assert read_embeddings(path)[0].tolist() == ROWS.tolist()
 
 
 def test_a_directory_in_the_way(sentence):

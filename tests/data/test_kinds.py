@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from signnap.data import from_networkx, load_graph
+from signnap.data import from_networkx, load_graph, read_embeddings
 from signnap.data.files import graph_from_files
 from signnap.data.structure import COLUMNS
 from signnap.graph import as_dense
@@ -58,6 +58,16 @@ def test_networkx_attributes_can_be_told_to_hold_categories():
         given.nodes[node].update(code=7 + node % 2, age=node + 0.5, city="Oslo")
     assert from_networkx(given, categorical_columns=["code"]).feature_names == ("age", "code=7", "code=8")
     assert from_networkx(given, categorical_columns="city").feature_names == ("code", "age", "city=Oslo")
+
+
+@pytest.mark.parametrize("header", ["id,f=1,f", "id,f,f=1"])
+def test_a_column_called_like_another_and_its_value_is_refused(write, edges, header, sentence):
+    rows = {"f=1": [3, 4, 5, 6], "f": [1, "x", "y", "y"], "id": [1, 2, 3, 4]}
+    cells = zip(*(rows[name] for name in header.split(",")), strict=True)
+    nodes = write("n.csv", "\n".join([header, *(",".join(map(str, row)) for row in cells)]))
+    expected = "the columns of n.csv make two features named 'f=1': expected no column called like another one"
+    for options in ({}, {"trained_on": ["f=1", "f=x", "f=y"]}):
+        assert sentence(load_graph, edges, nodes=nodes, **options) == f"{expected} and its value, so rename one"
 
 
 # -- as in training --------------------------------------------------------------------------------------------------
@@ -133,3 +143,11 @@ def test_times_are_refused_with_advice(edges, value, sentence):
         ": expected numbers, booleans or text, or leave it out by naming the feature columns to use (--feature-columns)"
     )
     assert graph_from_files(edges, "n.parquet", feature_columns=["size"]).feature_names == ("size",)
+
+
+def test_times_are_refused_without_advice_on_other_tables(tmp_path, monkeypatch, sentence):
+    monkeypatch.chdir(tmp_path)
+    parquet.write_table(pa.table({"id": [1], "e0": [datetime.datetime(2020, 1, 2)]}), "z.parquet")
+    assert sentence(read_embeddings, "z.parquet") == (
+        "column 'e0' of z.parquet is of type timestamp[us]: expected numbers"
+    )

@@ -74,10 +74,12 @@ def test_an_own_graph_never_has_the_name_of_a_public_one(small_graph):
 
 
 @pytest.mark.parametrize("name", ["amazon_photo", "cora"])
-def test_a_public_data_set_keeps_its_name(name, raw_data, monkeypatch):
+def test_a_public_data_set_keeps_its_name(name, raw_data, monkeypatch, caplog):
+    caplog.set_level("INFO", "signnap")
     monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
     monkeypatch.setenv("SIGNNAP_CACHE", "cache")
     assert load_graph(name).name == name
+    assert all(message.startswith(f"{name}: ") for message in caplog.messages)
     assert Path(f"cache/graphs/{name}.npz").is_file()
     monkeypatch.setenv("SIGNNAP_DATA", "nowhere")
     assert load_graph(name).name == name
@@ -119,6 +121,27 @@ def test_options_of_tables_are_refused_elsewhere(small_graph, sentence):
     )
     assert sentence(load_graph, small_graph, trained_on=["x"]).startswith("trained_on only goes with an edge list in")
     assert sentence(load_graph, nx.path_graph(2), id_column="x").endswith("not with a Graph")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"label_column": 3}, "label_column is a int: expected the name of a column"),
+        ({"label_column": ["age"]}, "label_column is a list: expected the name of a column"),
+        ({"id_column": 0}, "id_column is a int: expected the name of a column"),
+        ({"source_column": 0}, "source_column is a int: expected the name of a column"),
+        ({"feature_columns": 5}, "feature_columns is a int: expected a list of names of columns"),
+        ({"trained_on": [1]}, "trained_on holds a int: expected a list of names of columns"),
+    ],
+)
+def test_columns_are_named_by_text(options, expected, sentence):
+    assert sentence(load_graph, "edges.csv", nodes="nodes.csv", **options) == expected
+
+
+@pytest.mark.parametrize("wrap", [list, tuple, np.array, iter])
+def test_names_of_columns_come_in_any_list(wrap):
+    graph = load_graph("edges.csv", nodes="nodes.csv", feature_columns=wrap(["label", "age"]))
+    assert graph.feature_names == ("label=x", "label=y", "age")
 
 
 def test_importing_the_room_loads_no_heavy_library():

@@ -82,6 +82,34 @@ def test_ids_of_parquet_keep_their_type(write):
     assert graph_from_files(edges, "n.parquet").ids.tolist() == ["7", "10"]
 
 
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.string_view()])
+def test_ids_may_be_text_of_every_type(text, write, notes):
+    left, right = pa.array(["a ", "b"], text), pa.array(["b", "a"], text)
+    parquet.write_table(pa.table({"id": left, "f": [1, 2], "city": right}), "n.parquet")
+    parquet.write_table(pa.table({"source": left, "target": right}), "e.parquet")
+    graph = graph_from_files("e.parquet", "n.parquet", feature_columns=["f", "city"])
+    assert (graph.ids.tolist(), graph.feature_names) == (["a", "b"], ("f", "city=a", "city=b"))
+    assert graph_from_files("e.parquet").ids.tolist() == ["a", "b"]
+    parquet.write_table(pa.table({"id": left, "e0": [0.5, 1.0]}), "z.parquet")
+    assert read_embeddings("z.parquet")[1].tolist() == ["a", "b"]
+    assert "z.parquet: removed the blanks around 1 ids in column 'id'" in warned(notes)
+
+
+def test_ids_that_numpy_would_cut_short_are_refused(write, sentence):
+    words = r"holds 'a\x00', which ends in a NUL character: expected a node id without"
+    parquet.write_table(pa.table({"id": ["a", "a\0"], "f": [1, 2]}), "n.parquet")
+    edges = write("e.csv", "source,target\na,a\n")
+    assert sentence(graph_from_files, edges, "n.parquet") == f"n.parquet, row 2, column 'id' {words}"
+    assert sentence(read_embeddings, "n.parquet") == f"n.parquet, row 2, column 'id' {words}"
+    parquet.write_table(pa.table({"source": ["a"], "target": ["a\0"]}), "e.parquet")
+    assert sentence(graph_from_files, "e.parquet") == f"e.parquet, row 1, column 'target' {words}"
+    assert sentence(from_networkx, nx.Graph([("a", "a\0")])) == (
+        r"node 'a\x00' of the NetworkX graph ends in a NUL character: expected an id without"
+    )
+    parquet.write_table(pa.table({"id": ["a\0b", "a"], "f": [1, 2]}), "n.parquet")
+    assert graph_from_files(edges, "n.parquet").ids.tolist() == ["a\0b", "a"]
+
+
 # -- labels ----------------------------------------------------------------------------------------------------------
 
 

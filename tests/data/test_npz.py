@@ -175,6 +175,36 @@ def test_declared_shape_beyond_the_bytes_is_refused_before_allocation(tmp_path):
         read_npz(path)
 
 
+@pytest.mark.parametrize("key", ["labels", "class_names"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f8', 'shape': (3,",
+        "  {'descr': '<f8'}\n x",
+        "{'descr': (), 'fortran_order': False, 'shape': (6,)}",
+        "{'descr': ('<f8',), 'fortran_order': False, 'shape': (6,)}",
+        "{1: 2, 'a': 3}",
+        "{[]: 1}",
+        "{" * 20_000,
+    ],
+)
+def test_damaged_header_is_one_sentence(tmp_path, key, header):
+    path = saved(tmp_path, arrays())
+    size = len(header).to_bytes(2, "little")
+    replaced_member(path, f"{key}.npy", b"\x93NUMPY\x01\x00" + size + header.encode() + b"\0" * 48)
+    with pytest.raises(SignnapError) as caught:
+        read_npz(path)
+    assert str(caught.value).startswith(f"{path} is damaged at {key!r}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("code", [0xD800, 0x110000, 0xFFFFFFFF])
+def test_class_names_beyond_unicode(tmp_path, code):
+    names = np.array([97, 98, code], dtype=np.uint32).view("<U1")
+    with pytest.raises(SignnapError, match="has class names that are not text"):
+        read_npz(saved(tmp_path, arrays() | {"class_names": names}))
+
+
 def test_archive_that_unpacks_too_large(tmp_path, monkeypatch):
     monkeypatch.setattr(npz, "_MAX_BYTES", 1000)
     with pytest.raises(SignnapError, match=r"unpacks to .* bytes, the limit is 1,000"):

@@ -73,6 +73,15 @@ def test_pyg_features_of_any_number_type(dtype):
         (torch.tensor([1.0, 0.0, torch.nan, 2.0]), [1, 0, -1, 2]),
         (torch.tensor([0.5, 1.0, 2.0, 1.0]), None),
         (torch.tensor([3]), None),
+        (torch.tensor([1, 0, 2, 1]).to_sparse(), [1, 0, 2, 1]),
+        (torch.tensor([1, 0, 2, 1], dtype=torch.uint16), [1, 0, 2, 1]),
+        (torch.tensor([1j, 0, 2, 1]), None),
+        (["a", "b", "c", "d"], None),
+        (np.array(["a", "b", "c", "d"]), None),
+        ([None] * 4, None),
+        (np.array([object()] * 4), None),
+        ([[1], [1, 2]], None),
+        ("molecule", None),
     ],
 )
 def test_pyg_labels_are_one_class_per_node_or_nothing(notes, y, expected):
@@ -97,6 +106,7 @@ def test_a_pyg_mask_that_is_missing_is_named_by_whoever_needs_it():
         make_split(graph, "public")
 
 
+@pytest.mark.filterwarnings("ignore:Unable to accurately infer")
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
@@ -104,6 +114,13 @@ def test_a_pyg_mask_that_is_missing_is_named_by_whoever_needs_it():
         (Data(x=torch.ones(2, 2)), "the PyG Data has no edge_index"),
         (small_data(edge_index=torch.ones(3, 2).long()), "the PyG edge_index is torch.int64 of shape (3, 2)"),
         (small_data(edge_index=torch.ones(2, 2)), "the PyG edge_index is torch.float32 of shape (2, 2)"),
+        (
+            small_data(edge_index=torch.ones(2, 2).long().to_sparse()),
+            "the PyG edge_index is sparse torch.int64 of shape (2, 2): expected whole numbers",
+        ),
+        (Data(edge_index=torch.tensor([[0], [10**12]])), "the graph has 1,000,000,000,001 nodes for 2 ends of edges"),
+        (Data(edge_index=torch.tensor([[0], [2**62]])), "the graph has 4,611,686,018,427,387,905 nodes for 2 ends"),
+        (small_data(x=torch.ones(4, 0), num_nodes=10**12), "the graph has 1,000,000,000,000 nodes for 6 ends"),
         (small_data(edge_index=torch.tensor([[0], [4]])), "edge number 0 is (0, 4), but nodes are numbered 0 to 3"),
         (Data(edge_index=torch.tensor([[0], [4]]), num_nodes=2), "edge number 0 is (0, 4)"),
         (small_data(x=torch.ones(4)), "the features are float32 of shape (4,): expected numbers of shape"),
@@ -215,23 +232,6 @@ def test_networkx_nodes_that_are_floats_find_their_embeddings(suffix, tmp_path):
         assert align(*read_embeddings(tmp_path / f"z{suffix}"), graph).tolist() == rows[order].tolist()
 
 
-def test_a_bad_networkx_graph_is_one_sentence():
-    with pytest.raises(SignnapError, match="the graph is empty"):
-        from_networkx(nx.Graph())
-    given = nx.path_graph(["a", "b"])
-    given.nodes["a"]["age"] = 3
-    with pytest.raises(SignnapError, match=r"^the NetworkX graph, node 'b', column 'age' is empty"):
-        from_networkx(given)
-    with pytest.raises(SignnapError, match=r"'aeg', did you mean 'age'\?"):
-        from_networkx(given, feature_columns=["aeg"])
-    given.nodes["a"]["x"] = [1, 2]
-    with pytest.raises(SignnapError, match="attribute 'x' of node 'b' holds 0 numbers: expected 2"):
-        from_networkx(given)
-    given.nodes["b"]["x"] = [1, "word"]
-    with pytest.raises(SignnapError, match="node attribute 'x' holds something else than numbers"):
-        from_networkx(given)
-
-
 # -- weights --------------------------------------------------------------------------------------------------------
 
 
@@ -276,9 +276,20 @@ def test_a_scipy_adjacency_with_features(convert):
         (sp.csr_matrix((2, 2)), np.array([["a"], ["b"]]), "the features are <U1"),
         (sp.csr_matrix((0, 0)), None, "the graph is empty"),
         (sp.lil_matrix([[0, 1], [np.nan, 0]]), None, "the adjacency holds nan in row 1, column 0: expected finite"),
+        (sp.csr_matrix([[0, 1j], [0, 0]]), None, "the adjacency holds complex128: expected finite numbers"),
+        (sp.coo_matrix(([1], ([0], [1])), (10**12, 10**12)), None, "the graph has 1,000,000,000,000 nodes for 2 ends"),
         (sp.csr_matrix([[0, np.inf], [0, 0]]), None, "the adjacency holds inf in row 0, column 1: expected finite"),
     ],
 )
 def test_a_bad_scipy_pair_is_one_sentence(adjacency, x, expected):
     with pytest.raises(SignnapError, match=f"^{expected}"):
         from_scipy(adjacency, x)
+
+
+@pytest.mark.parametrize("convert", [sp.csr_matrix, sp.csc_array])
+@pytest.mark.parametrize("index", [9, -1])
+def test_a_scipy_matrix_with_positions_outside_it_is_one_sentence(convert, index, sentence):
+    whole, damaged = sp.eye(2), convert(np.eye(2))
+    damaged.indices[0] = index
+    assert sentence(from_scipy, damaged).startswith("the adjacency came as a damaged scipy matrix (")
+    assert sentence(from_scipy, whole, damaged).startswith("the features came as a damaged scipy matrix (")

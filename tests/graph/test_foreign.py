@@ -97,12 +97,21 @@ def test_sparse_features_stay_sparse(form):
         ({"y": torch.zeros(3, 1).long()}, r"labels are torch.int64 of shape \(3, 1\)"),
         ({"y": [0.5, 1, 2]}, "labels are torch.float64"),
         ({"y": ["a", "b", "c"]}, "the labels came as <U1: expected numbers"),
+        ({"ids": ["a", "a\0", "b"]}, r"the id of node 1 is 'a\\x00': expected one that does not end in a NUL"),
         ({"ids": ["a", "b"]}, r"the ids have shape \(2,\): expected \(3,\), one per node"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(given, sentence):
     with pytest.raises(SignnapError, match=sentence):
         graph(**given)
+
+
+@pytest.mark.parametrize("form", [np.array, torch.tensor])
+def test_a_graph_does_not_change_with_the_labels_and_ids_it_was_made_of(form):
+    y, ids = form([0, 1, 2]), form([7, 8, 9])
+    made = graph(y=y, ids=ids)
+    y[0] = ids[0] = 5
+    assert (made.y.tolist(), made.ids.tolist()) == ([0, 1, 2], [7, 8, 9])
 
 
 def test_tensors_and_arrays_are_not_copied():

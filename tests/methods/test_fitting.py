@@ -115,7 +115,7 @@ def test_a_run_that_never_began_leaves_its_folder_to_others(small_graph, tmp_pat
     assert os.listdir(tmp_path / "run") == ["notes.txt"]
     with pytest.raises(MemoryError):
         SIGNNAP(**SMALL, perturbation=fails_at(1)).fit_seeds(small_graph, [1, 2], out=tmp_path / "runs")
-    assert not any(os.listdir(tmp_path / "runs" / f"seed-{seed}") for seed in (1, 2))
+    assert os.listdir(tmp_path) == ["run"]  # folders that it made are gone
     SIGNNAP(**SMALL | {"dim": 4}).fit(small_graph, out=tmp_path / "run")
     SIGNNAP(**SMALL | {"dim": 4}).fit_seeds(small_graph, [1, 2], out=tmp_path / "runs")
 

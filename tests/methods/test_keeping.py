@@ -133,6 +133,32 @@ def test_saved_settings_that_make_no_sense(small_graph, tmp_path):
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("counts", "line"),
+    [
+        ({"num_features": 10**9}, "dim = 8"),
+        ({"num_features": 10**30}, "dim = 8"),
+        ({}, "dim = 1000000000"),
+        ({}, "dim = 9000000000000000000"),
+        ({}, "dim = 8\nlayers = 1000000000"),
+    ],
+)
+def test_sizes_that_the_weights_do_not_have_are_never_allocated(counts, line, small_graph, tmp_path, monkeypatch):
+    SIGNNAP(**SMALL, iterations=1).fit(small_graph, out=tmp_path)
+    folder = RunFolder(tmp_path)
+    folder.write_facts(folder.read_facts() | counts)
+    settings = folder.config.read_text().replace("layers = 2\n", "" if "layers" in line else "layers = 2\n")
+    folder.config.write_text(settings.replace("dim = 8", line))
+    monkeypatch.setattr(RunFolder, "load_into", out_of_memory)
+    with pytest.raises(SignnapError, match=r"model\.safetensors holds the weights of another encoder") as caught:
+        SIGNNAP.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def out_of_memory(*arguments):
+    raise MemoryError
+
+
 # -- resuming --------------------------------------------------------------------------------------------------------
 
 

@@ -78,6 +78,17 @@ def test_other_columns_must_be_there(columns, sentence):
         as_trained(graph_of(columns), 4, NAMES)
 
 
+def test_a_name_that_two_columns_share_is_refused():
+    x = np.arange(9, dtype=np.float32).reshape(3, 3)
+    twice = replace(Graph.from_edges([0], [1], x, name="later"), feature_names=("f=1", "f=1", "f=x"))
+    once = replace(twice, feature_names=("f=x", "f=1", "f=y"))
+    words = "has two features named 'f=1': expected different names to find them by"
+    for graph, names, owner in ((twice, once.feature_names, "later"), (once, twice.feature_names, "the model")):
+        with pytest.raises(SignnapError, match=f"^{owner} {words}$"):
+            as_trained(graph, 3, names)
+    assert as_trained(twice, 3, twice.feature_names) is twice
+
+
 def test_without_names_only_the_number_counts(caplog):
     bare = replace(graph_of(NAMES), feature_names=())
     assert as_trained(bare, 4, NAMES) is bare and as_trained(bare, 4, []) is bare

@@ -195,6 +195,22 @@ def test_a_folder_is_held_while_a_method_that_does_not_train_computes(small_grap
     assert found and not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("seeds", [5, None, [[1], [2]]])
+def test_seeds_that_are_none(seeds, small_graph):
+    with pytest.raises(SignnapError, match=r"^the encoder seeds are .*: expected a list of whole numbers$"):
+        SIGNNAP(**SMALL).fit_seeds(small_graph, seeds)
+
+
+def test_seeds_may_come_one_by_one(small_graph):
+    models = SIGNNAP(**SMALL).fit_seeds(small_graph, (seed for seed in (3, 1)))
+    assert [model.settings_.seed for model in models] == [3, 1]
+
+
+def test_tasks_and_runs_take_what_load_graph_takes():
+    assert SIGNNAP(**SMALL).task("synthetic").view.pattern.num_nodes == 3000
+    assert SIGNNAP(**SMALL).run("synthetic").task.view.pattern.num_nodes == 3000
+
+
 def test_one_class_cannot_be_told_from_others():
     rng = np.random.default_rng(0)
     edges, x = rng.integers(0, 60, (2, 150)), rng.random((60, 4))

@@ -110,7 +110,7 @@ def test_a_disk_that_is_full(trained, small_graph, tmp_path):
     assert set(contents(fresh)) == {"config.toml", "run.json", "metrics.jsonl"}
     with full_disk(100), pytest.raises(SignnapError, match=r"^cannot write .*run\.json: "):
         SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=tmp_path / "fuller")
-    assert os.listdir(tmp_path / "fuller") == []
+    assert not (tmp_path / "fuller").exists()
 
 
 def test_metrics_that_cannot_be_written(folder, tmp_path):
@@ -193,7 +193,12 @@ def test_the_weights_of_another_encoder(trained, small_graph, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("{", "is not JSON: "), ("[]", "does not describe a run: "), ('{"fingerprint": "x"}', "'feature_names' in it")],
+    [
+        ("{", "is not JSON: "),
+        ("[" * 100_000, "is not JSON: "),
+        ("[]", "does not describe a run: "),
+        ('{"fingerprint": "x"}', "'feature_names' in it"),
+    ],
 )
 def test_facts_that_are_none(text, sentence, trained):
     _, folder = trained
@@ -207,6 +212,30 @@ def test_facts_with_fewer_than_no_features(trained):
     folder.write_facts(folder.read_facts() | {"num_features": -3})
     with pytest.raises(SignnapError, match="does not describe a run: expected 'num_features' in it"):
         SIGNNAP.load(folder.path)
+
+
+@pytest.mark.parametrize("names", [[1, 2, 3], [None], [["a"]]])
+def test_facts_with_names_that_are_no_texts(names, trained):
+    _, folder = trained
+    folder.write_facts(folder.read_facts() | {"feature_names": names})
+    with pytest.raises(SignnapError, match=r"does not describe a run: expected texts as 'feature_names'$"):
+        SIGNNAP.load(folder.path)
+
+
+@pytest.mark.parametrize("path", ["", "a\0", None, 5])
+def test_what_is_no_path(path, trained, small_graph, tmp_path, monkeypatch):
+    model, _ = trained
+    monkeypatch.chdir(tmp_path)
+    attempts = [model.save, SIGNNAP.load]
+    if path is not None:
+        attempts += [
+            lambda path: model.fit(small_graph, out=path),
+            lambda path: model.fit_seeds(small_graph, [1], out=path),
+        ]
+    for attempt in attempts:
+        with pytest.raises(SignnapError, match=r"^the folder of a run is .*: expected a path$"):
+            attempt(path)
+    assert os.listdir(tmp_path) == ["run"]
 
 
 def test_what_is_no_run_folder(tmp_path):
@@ -300,6 +329,8 @@ def test_metrics_are_cut_back_to_the_checkpoint(folder):
         (b'{"iteration": "one"}\n', ", line 1 is no record of a run: expected a number 'iteration' in it"),
         (b'{"iteration": 1, "seconds": 1}\n', ", line 1 is no record of a run: expected a number 'loss' in it"),
         (b"half a li\n{}\n", ", line 1 is not JSON: "),
+        (b"[" * 100_000, ", line 1 is not JSON: "),
+        (b"1" * 10_000, ", line 1 is not JSON: "),
     ],
 )
 def test_foreign_metrics(content, sentence, trained, small_graph):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,24 @@ def object_keys(values: Iterable[Any]) -> Any:
     import pyarrow as pa
 
     written = [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
-    return _without_point_zero(pa.array([str(value).strip() for value in written], pa.large_string()))
+    text = [value.strip() for value in written_out(written, lambda row: f"node number {row}")]
+    return _without_point_zero(pa.array(text, pa.large_string()))
+
+
+def written_out(values: Iterable[Any], place: Callable[[int], str]) -> list[str]:
+    """Python objects as text that a file can hold: a string may have half of a character, which none can.
+
+    ``place`` says where the value with this number stands.
+    """
+    found: list[str] = []
+    for row, value in enumerate(values):
+        try:
+            text = str(value)
+            text.encode()
+        except ValueError as error:  # also that of an integer with more digits than Python writes
+            raise SignnapError(f"{place(row)} cannot be written as text ({error}): expected valid Unicode") from error
+        found.append(text)
+    return found
 
 
 def encode(text: Any) -> tuple[np.ndarray, Any]:
@@ -97,12 +114,22 @@ def own_ids(text: Any, table: Table, *names: str) -> np.ndarray:
 
 def blanks_around(table: Table, name: str) -> int:
     """How many cells of a column have blanks before or after their text."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     column = plain(table.columns[name])
     if not is_text(column.type):
         return 0
-    return pc.sum(pc.not_equal(pc.utf8_trim_whitespace(column), column)).as_py() or 0
+    text = pc.cast(column, pa.large_string())
+    return pc.sum(pc.not_equal(pc.utf8_trim_whitespace(text), text)).as_py() or 0
+
+
+def ends_in_nul(text: Any) -> int | None:
+    """The first row whose text ends in NUL: numpy would drop that, and make it another's twin."""
+    import pyarrow.compute as pc
+
+    row = pc.index(pc.ends_with(text, "\0"), True).as_py()
+    return None if row < 0 else row
 
 
 def read_labels(table: Table, name: str) -> tuple[np.ndarray | None, tuple[str, ...]]:

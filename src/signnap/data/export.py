@@ -143,7 +143,8 @@ def _write_table(path: Path, embeddings: np.ndarray, ids: np.ndarray) -> None:
     key = pa.array(ids) if ids.dtype.kind in "iu" else object_keys(ids.tolist())
     columns = {"id": key} | {f"e{number}": pa.array(column) for number, column in enumerate(embeddings.T)}
     write = csv.write_csv if path.suffix.lower() == ".csv" else parquet.write_table
-    write(pa.table(columns), str(path))
+    with open(path, "wb") as file:  # Arrow itself opens no file whose name is not UTF-8
+        write(pa.table(columns), file)
 
 
 def _read_npy(path: Path) -> np.ndarray:

@@ -71,11 +71,15 @@ def read_features(
         blocks.append(matrix)
         labels += [f"{name}={value}" for value in inside]
         categories.append(name)
+    _expect_different(table, labels)
     return _side_by_side(blocks), tuple(labels), categories
 
 
-def as_numbers(table: Table, name: str) -> np.ndarray | None:
-    """A column of numbers or booleans as float32, every one finite; None if it holds text."""
+def as_numbers(table: Table, name: str, expected: str = "numbers") -> np.ndarray | None:
+    """A column of numbers or booleans as float32, every one finite; None if it holds text.
+
+    ``expected`` says what to do about a column of another type.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -89,7 +93,7 @@ def as_numbers(table: Table, name: str) -> np.ndarray | None:
             parsed = pc.cast(column, pa.float64(), safe=False)
         except pa.ArrowException as error:
             found = f"column {name!r} of {table.title} is of type {column.type}"
-            raise SignnapError(f"{found}: expected numbers, booleans or text, or {_LEAVE_OUT}") from error
+            raise SignnapError(f"{found}: expected {expected}") from error
     with np.errstate(over="ignore"):
         values = parsed.to_numpy(zero_copy_only=False).astype(np.float32)
     wrong = np.flatnonzero(~np.isfinite(values))
@@ -98,9 +102,9 @@ def as_numbers(table: Table, name: str) -> np.ndarray | None:
     return values
 
 
-def numbers(table: Table, name: str) -> np.ndarray:
+def numbers(table: Table, name: str, expected: str = "numbers") -> np.ndarray:
     """The same where text is an error."""
-    values = as_numbers(table, name)
+    values = as_numbers(table, name, expected)
     if values is None:
         cells = [str(cell).strip() for cell in table.columns[name].to_pylist()]
         raise _bad_number(table, name, next((row for row, cell in enumerate(cells) if not is_number(cell)), 0))
@@ -118,7 +122,18 @@ def _as_told(table: Table, name: str, kind: Kind | None) -> np.ndarray | None:
     """Numbers; None of a category."""
     if kind == "category":
         return None
-    return numbers(table, name) if kind == "number" else as_numbers(table, name)
+    read = numbers if kind == "number" else as_numbers
+    return read(table, name, f"numbers, booleans or text, or {_LEAVE_OUT}")
+
+
+def _expect_different(table: Table, labels: Sequence[str]) -> None:
+    """Refuse a column called like the value of another: a model knows its features by their names alone."""
+    seen: set[str] = set()
+    for label in labels:
+        if label in seen:
+            found = f"the columns of {table.title} make two features named {label!r}"
+            raise SignnapError(f"{found}: expected no column called like another one and its value, so rename one")
+        seen.add(label)
 
 
 def _equal_signs(name: str) -> list[int]:

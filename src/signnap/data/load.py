@@ -37,28 +37,25 @@ def load_graph(
     ``source`` is the name of a benchmark, "synthetic", the path of an edge list (.csv, .tsv, .txt, .parquet; with a
     node table in ``nodes``) or of an .npz archive, a PyG ``Data``, a NetworkX graph, or a pair of a scipy adjacency
     and a feature matrix. A Graph is returned as it is. The other arguments name columns of the tables; those for
-    labels, split, features and categories also name node attributes of a NetworkX graph.
+    labels, split, features and categories also name node attributes of a NetworkX graph. Without ``feature_columns``
+    its features are the vectors in "x" (or "feat", "features"), else all numeric attributes; a note names the others.
 
     ``split_column`` holds train, val or test and is what the split ``public`` reads. ``categorical_columns`` are
     features that become one 0/1 column per value, even if they look like numbers. ``trained_on`` are the feature names
     of a trained model (``model.facts_["feature_names"]``): what was a category or a number then is one again, however
     few nodes there are.
     """
-    about_nodes = {
-        "label_column": label_column, "split_column": split_column, "feature_columns": feature_columns,
-        "categorical_columns": categorical_columns,
-    }  # fmt: skip
-    about_files = {
-        "nodes": nodes, "source_column": source_column, "target_column": target_column, "id_column": id_column,
-        "trained_on": trained_on,
-    }  # fmt: skip
+    about_nodes = _checked(label_column=label_column, split_column=split_column,
+                           feature_columns=feature_columns, categorical_columns=categorical_columns)  # fmt: skip
+    about_files = {"nodes": nodes} | _checked(
+        source_column=source_column, target_column=target_column, id_column=id_column, trained_on=trained_on
+    )
     if isinstance(source, (str, Path)) and _is_table(source):
         _expect_path(nodes)
-        return graph_from_files(source, **about_files, **about_nodes)  # type: ignore[arg-type]
-    if _is_instance(source, "networkx", "Graph"):
-        _refuse(source, about_files, "an edge list")
-        return from_networkx(source, **about_nodes)  # type: ignore[arg-type]
+        return graph_from_files(source, **about_files, **about_nodes)
     _refuse(source, about_files, "an edge list")
+    if _is_instance(source, "networkx", "Graph"):
+        return from_networkx(source, **about_nodes)
     _refuse(source, about_nodes, "a NetworkX graph or an edge list")
     if isinstance(source, Graph):
         return source
@@ -86,6 +83,32 @@ def _expect_path(nodes: Any) -> None:
     if nodes is not None and not isinstance(nodes, (str, Path)):
         expected = f"the path of a table in {', '.join(TABLE_SUFFIXES)}"
         raise SignnapError(f"nodes is a {type(nodes).__name__}: expected {expected}, so write it to one")
+
+
+def _checked(**options: Any) -> dict[str, Any]:
+    """Names of columns, each of them text: one where the option is called a column, else a list."""
+    for option, value in options.items():
+        if value is not None:
+            options[option] = (_name if option.endswith("_column") else _names)(option, value)
+    return options
+
+
+def _name(option: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise SignnapError(f"{option} is a {type(value).__name__}: expected the name of a column")
+    return value
+
+
+def _names(option: str, value: Any) -> list[str]:
+    """A list, even of a single name that came as it is."""
+    try:
+        names = [value] if isinstance(value, str) else list(value)
+    except TypeError as error:
+        raise SignnapError(f"{option} is a {type(value).__name__}: expected a list of names of columns") from error
+    for name in names:
+        if not isinstance(name, str):
+            raise SignnapError(f"{option} holds a {type(name).__name__}: expected a list of names of columns")
+    return names
 
 
 def _refuse(source: Any, options: dict[str, Any], partner: str) -> None:

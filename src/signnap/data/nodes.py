@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..errors import SignnapError
-from .columns import blanks_around, encode, first_repeat, is_measured, keys, read_labels, without_missing
+from .columns import blanks_around, encode, ends_in_nul, first_repeat, is_measured, keys, read_labels, without_missing
 from .features import Kind, read_features, trained_kinds
 from .tables import DOUBTFUL_LABEL_NAMES, ID_NAMES, LABEL_NAMES, Table, is_number, listed
 
@@ -55,6 +55,9 @@ def complete(table: Table, name: str) -> Any:
     column = keys(table, name)
     if column.null_count:
         raise SignnapError(f"{table.place(first_null(column))}, column {name!r} is empty: expected a node id")
+    if (row := ends_in_nul(column)) is not None:
+        found = f"{table.place(row)}, column {name!r} holds {column[row].as_py()!r}"
+        raise SignnapError(f"{found}, which ends in a NUL character: expected a node id without")
     if trimmed := blanks_around(table, name):
         _log.warning("%s: removed the blanks around %d ids in column %r", table.title, trimmed, name)
     return column

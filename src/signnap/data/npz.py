@@ -10,8 +10,10 @@ import math
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -98,22 +100,27 @@ class NpzArchive:
         if key not in self:
             found = ", ".join(sorted(name.removesuffix(".npy") for name in self._zip.namelist())) or "nothing"
             raise self.fault(f"has no array {key!r}: found {found}")
-        try:
-            self._check(key, kinds, ndim)
-            with self._zip.open(f"{key}.npy") as stream:
-                return np.lib.format.read_array(stream, allow_pickle=False)
-        except _DAMAGE as error:
-            raise self.fault(f"is damaged at {key!r}: {error}") from error
+        self._check(key, kinds, ndim)
+        with self._opened(key) as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False)
 
     def kind(self, key: str) -> str:
         """Which kind of data an array holds, by numpy's letter ("O": pickled objects)."""
+        return self._header(key)[1].kind
+
+    @contextmanager
+    def _opened(self, key: str) -> Iterator[IO[bytes]]:
+        """The bytes of one array; whatever fails while they are read is damage in words."""
         try:
-            return self._header(key)[1].kind
-        except _DAMAGE as error:
-            raise self.fault(f"is damaged at {key!r}: {error}") from error
+            with self._zip.open(f"{key}.npy") as stream:
+                yield stream
+        except Exception as error:  # numpy passes on whatever its parsers of a damaged header raise
+            words = str(error).splitlines() if isinstance(error, _DAMAGE) else ()
+            reason = words[0] if words else "its header is none that numpy writes"
+            raise self.fault(f"is damaged at {key!r}: {reason}") from error
 
     def _header(self, key: str) -> tuple[tuple[int, ...], np.dtype, int]:
-        with self._zip.open(f"{key}.npy") as stream:
+        with self._opened(key) as stream:
             version = np.lib.format.read_magic(stream)
             readers: dict[Any, Any] = {
                 (1, 0): np.lib.format.read_array_header_1_0,
@@ -189,8 +196,10 @@ def _class_names(archive: NpzArchive, labels: Tensor | None) -> tuple[str, ...]:
     if bool((labels >= len(names)).any()):
         raise archive.fault(f"has {len(names)} class names, but label {int(labels.max())} occurs")
     try:
-        return tuple(names.tolist())
-    except ValueError as error:
+        found = tuple(names.tolist())
+        "".join(found).encode()  # halves of characters cannot be printed or saved
+        return found
+    except (ValueError, SystemError) as error:
         raise archive.fault("has class names that are not text") from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from torch import Tensor
 
 from ..errors import SignnapError
 from ..graph import Graph
+from ..graph.foreign import as_tensor, endpoints, expect_inside
 from .assemble import assemble
-from .columns import first_repeat, object_keys, to_ids
+from .columns import ends_in_nul, first_repeat, object_keys, to_ids, written_out
 from .nodes import PARTS, as_list, describe_nodes, may_be_label
 from .tables import LABEL_NAMES, Table, listed
 
@@ -29,11 +30,12 @@ def from_pyg(data: Any) -> Graph:
     edge_index = getattr(data, "edge_index", None)
     if not isinstance(edge_index, Tensor):
         raise SignnapError(f"the PyG {type(data).__name__} has no edge_index: expected a homogeneous Data with one")
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point():
-        found = f"{edge_index.dtype} of shape {tuple(edge_index.shape)}"
+    dense = edge_index.layout == torch.strided
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2 or edge_index.is_floating_point() or not dense:
+        found = f"{'' if dense else 'sparse '}{edge_index.dtype} of shape {tuple(edge_index.shape)}"
         raise SignnapError(f"the PyG edge_index is {found}: expected whole numbers of shape (2, edges)")
+    source, target = endpoints(*edge_index)
     count = int(data.num_nodes or 0)
-    source, target = edge_index.cpu().numpy()
     _note_unused("the PyG data", [name for name in _EDGE_NAMES if getattr(data, name, None) is not None])
     fields = {"y": _class_numbers(getattr(data, "y", None), count), "given_split": _given_split(data, count)}
     return assemble(source, target, getattr(data, "x", None), count, **fields)
@@ -45,6 +47,7 @@ def from_scipy(adjacency: Any, x: Any = None) -> Graph:
         raise SignnapError(f"the adjacency is a {type(adjacency).__name__}: expected a scipy sparse matrix")
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise SignnapError(f"the adjacency has shape {adjacency.shape}: expected a square matrix")
+    expect_inside(adjacency, "adjacency")
     entries = adjacency.tocoo()
     _check_weights(entries)
     _note_unused("the adjacency", [] if np.isin(entries.data, (0, 1)).all() else ["values other than 0 and 1"])
@@ -70,15 +73,21 @@ def from_networkx(
     row = {node: number for number, node in enumerate(nodes)}
     ends = np.fromiter((row[end] for edge in graph.edges() for end in edge), dtype=np.int64).reshape(-1, 2)
     ids = _networkx_ids(nodes)
-    attributes, title = _attributes(graph), "the NetworkX graph"
+    title = "the NetworkX graph"
+    attributes = _attributes(graph, title)
+    _expect_values(attributes, label=[label_column], split=[split_column], categories=as_list(categorical_columns))
     _note_unused(title, list(dict.fromkeys(str(name) for *_, found in graph.edges(data=True) for name in found)))
-    columns = {name: _column(values) for name, values in attributes.items() if not _is_vector(values)}
-    table = Table(title, columns, lambda number: f"{title}, node {str(ids[number])!r}")
+    place = lambda number: f"{title}, node {str(ids[number])!r}"
+    columns = {name: _column(name, values, place) for name, values in attributes.items() if not _is_vector(values)}
+    table = Table(title, columns, place)
     told = label_column, split_column, *as_list(categorical_columns)
     chosen = _default_features(attributes, table, told) if feature_columns is None else feature_columns
     wanted: list[str] = []
     for name in as_list(chosen):
         unfolded = _unfold(name, attributes.get(name, []), ids)
+        if taken := [column for column in unfolded if column in attributes or column in columns]:
+            found = f"attribute {name!r} of {title} gives a feature {taken[0]!r}, which is an attribute as well"
+            raise SignnapError(f"{found}: expected different names, so rename one")
         columns |= unfolded
         wanted += unfolded or [name]
     x, fields = describe_nodes(
@@ -101,6 +110,8 @@ def _note_unused(title: str, names: list[str]) -> None:
 
 def _check_weights(entries: sp.coo_matrix) -> None:
     """Refuse what cannot be told to be an edge or none, as in an .npz archive."""
+    if entries.dtype.kind not in "biuf":
+        raise SignnapError(f"the adjacency holds {entries.dtype}: expected finite numbers")
     wrong = np.flatnonzero(~np.isfinite(entries.data))
     if len(wrong):
         found = f"{entries.data[wrong[0]]} in row {entries.row[wrong[0]]}, column {entries.col[wrong[0]]}"
@@ -111,13 +122,26 @@ def _class_numbers(y: Any, count: int) -> Tensor | None:
     """One class per node, negative or NaN being none; anything else (targets of a whole graph) is not a label."""
     if y is None:
         return None
-    y = torch.as_tensor(y).detach().cpu()
-    y = y.squeeze(1) if y.dim() == 2 and y.shape[1] == 1 else y
-    numbers = y.nan_to_num(-1).long() if y.is_floating_point() else y.long()
-    if y.shape != (count,) or bool((y > numbers).any()):
+    try:
+        y = as_tensor(y, "y of the PyG data")
+    except SignnapError as error:
+        _log.warning("ignored y, which is not one class number per node: %s", error)
+        return None
+    numbers = None if y.shape not in ((count,), (count, 1)) else _whole(y.detach().cpu().to_dense().reshape(count))
+    if numbers is None:
         _log.warning("ignored y of shape %s and type %s: not one class number per node", tuple(y.shape), y.dtype)
         return None
     return numbers.clamp(min=-1)
+
+
+def _whole(y: Tensor) -> Tensor | None:
+    """Numbers as integers, NaN being −1; None if some have a fraction or are complex."""
+    if y.is_complex():
+        return None
+    if not y.is_floating_point():
+        return y.long()
+    numbers = y.nan_to_num(-1).long()
+    return None if bool((y > numbers).any()) else numbers
 
 
 def _given_split(data: Any, count: int) -> dict[str, Tensor] | None:
@@ -138,6 +162,9 @@ def _networkx_ids(nodes: list[Any]) -> np.ndarray:
     text = object_keys(nodes)
     if trimmed := sum(isinstance(node, str) and node != node.strip() for node in nodes):
         _log.warning("the NetworkX graph: removed the blanks around %d ids", trimmed)
+    if (row := ends_in_nul(text)) is not None:
+        found = f"node {text[row].as_py()!r} of the NetworkX graph ends in a NUL character"
+        raise SignnapError(f"{found}: expected an id without")
     again = first_repeat(text)
     if again is not None:
         written = text[again].as_py()
@@ -145,16 +172,30 @@ def _networkx_ids(nodes: list[Any]) -> np.ndarray:
     return to_ids(text)
 
 
-def _attributes(graph: Any) -> dict[str, list[Any]]:
+def _attributes(graph: Any, title: str) -> dict[str, list[Any]]:
     """The values of every node attribute in node order, None where a node has none."""
-    names = dict.fromkeys(name for _, found in graph.nodes(data=True) for name in found)
-    return {str(name): [found.get(name) for _, found in graph.nodes(data=True)] for name in names}
+    names = list(dict.fromkeys(name for _, found in graph.nodes(data=True) for name in found))
+    written = written_out(names, lambda number: f"the name of node attribute {number} of {title}")
+    if len({*written}) < len(written):
+        twice = next(name for name in written if written.count(name) > 1)
+        raise SignnapError(f"two node attributes of {title} are both written {twice!r}: expected different names")
+    columns = ([found.get(name) for _, found in graph.nodes(data=True)] for name in names)
+    return dict(zip(written, columns, strict=True))
+
+
+def _expect_values(attributes: dict[str, list[Any]], **roles: Sequence[str | None]) -> None:
+    """Refuse vectors where one value per node is wanted."""
+    for role, names in roles.items():
+        for name in names:
+            if name is not None and _is_vector(attributes.get(name, [])):
+                raise SignnapError(f"node attribute {name!r} holds vectors: expected one value per node for the {role}")
 
 
 def _default_features(attributes: dict[str, list[Any]], table: Table, told: Sequence[str | None]) -> list[str]:
     """The attributes that are features where nobody says it; ``told`` are those of which something was said."""
     vectors = [name for name in _VECTOR_NAMES if _is_vector(attributes.get(name, []))]
     if vectors:
+        _note_other_attributes(vectors[0], [name for name in attributes if name not in told], table.title)
         return vectors[:1]
     numbers = (int, float, np.number, np.bool_, type(None))
     named = [name for name in table.columns if name not in told and name.lower() in LABEL_NAMES]
@@ -167,6 +208,13 @@ def _default_features(attributes: dict[str, list[Any]], table: Table, told: Sequ
     return chosen
 
 
+def _note_other_attributes(vector: str, names: list[str], title: str) -> None:
+    """Say what is left out where vectors are there; an attribute named like a label may be the label."""
+    ignored = [name for name in names if name != vector and name.lower() not in LABEL_NAMES]
+    if ignored:
+        _log.warning("%s: features from attribute %r; ignored other attributes: %s", title, vector, listed(ignored))
+
+
 def _is_vector(values: list[Any]) -> bool:
     return any(isinstance(value, (list, tuple, np.ndarray, Tensor)) for value in values)
 
@@ -177,10 +225,7 @@ def _unfold(name: str, values: list[Any], ids: np.ndarray) -> dict[str, Any]:
 
     if not _is_vector(values):
         return {}
-    try:
-        rows = [np.asarray(value, dtype=np.float64).ravel() for value in values]
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise SignnapError(f"node attribute {name!r} holds something else than numbers ({error})") from error
+    rows = [_vector(name, value, node) for value, node in zip(values, ids, strict=True)]
     sizes = np.array([0 if value is None else len(row) for value, row in zip(values, rows, strict=True)])
     wrong = np.flatnonzero(sizes != sizes.max())
     if len(wrong):
@@ -189,10 +234,20 @@ def _unfold(name: str, values: list[Any], ids: np.ndarray) -> dict[str, Any]:
     return {f"{name}{number}": pa.chunked_array([column]) for number, column in enumerate(np.stack(rows).T)}
 
 
-def _column(values: list[Any]) -> Any:
+def _vector(name: str, value: Any, node: Any) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=np.float64).ravel()
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        found = f"attribute {name!r} of node {str(node)!r} holds something else than numbers"
+        raise SignnapError(f"{found} ({error}): expected a vector of them") from error
+
+
+def _column(name: str, values: list[Any], place: Callable[[int], str]) -> Any:
     import pyarrow as pa
 
     try:
         return pa.chunked_array([pa.array(values)])
-    except (pa.ArrowException, OverflowError):
-        return pa.chunked_array([pa.array([None if value is None else str(value) for value in values])])
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        text = written_out(values, lambda number: f"{place(number)}, attribute {name!r}")
+        pairs = zip(values, text, strict=True)
+        return pa.chunked_array([pa.array([None if value is None else words for value, words in pairs])])

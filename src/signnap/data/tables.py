@@ -55,6 +55,8 @@ class Table:
         """Return ``name`` if there is such a column, else say which one may be meant."""
         if name in self.columns:
             return name
+        if not self.columns:
+            raise SignnapError(f"there is no column {name!r} in {self.title}")
         shown = list(self.columns)
         if len(shown) > _NAMES_SHOWN:
             shown = [*shown[:_NAMES_SHOWN], *difflib.get_close_matches(name, shown, n=1, cutoff=0.5), "…"]
@@ -210,7 +212,7 @@ def _read_parquet(path: Path) -> Table:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(pa.BufferReader(path.read_bytes())) as file:  # Arrow wants UTF-8 names of files
             if file.metadata.num_rows * file.metadata.num_columns > _MAX_CELLS:
                 raise SignnapError(f"{path} claims {file.metadata.num_rows:,} rows: expected a table that fits memory")
             table = file.read()

@@ -40,13 +40,26 @@ def feature_matrix(x: Any) -> Any:
     if isinstance(x, Tensor) and x.layout != torch.strided and x.sparse_dim() == 2 == x.dim():
         entries = x.detach().cpu().to_sparse_coo().coalesce()
         x = sp.csr_matrix((_as_array(entries.values(), "features"), entries.indices().numpy()), shape=tuple(x.shape))
-    elif not sp.issparse(x):
+    elif sp.issparse(x):
+        expect_inside(x, "features")
+    else:
         x = _as_array(x, "features")
     if x.ndim != 2 or x.dtype.kind not in _NUMBERS:
         raise SignnapError(
             f"the features are {x.dtype} of shape {x.shape}: expected numbers of shape (nodes, features)"
         )
     return x
+
+
+def expect_inside(matrix: Any, what: str) -> None:
+    """Refuse a compressed matrix with positions outside it: scipy checks them only when it is asked to."""
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise SignnapError(
+            f"the {what} came as a damaged scipy matrix ({error}): expected one as scipy made it"
+        ) from error
 
 
 def endpoints(source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -63,20 +76,23 @@ def endpoints(source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def class_numbers(y: Any, num_nodes: int) -> Tensor:
-    """One whole number per node."""
+    """One whole number per node, in a tensor of its own: graphs do not change when the caller's labels do."""
     labels = as_tensor(y, "labels")
     if tuple(labels.shape) != (num_nodes,) or labels.is_floating_point() or labels.is_complex():
         described = f"{labels.dtype} of shape {tuple(labels.shape)}"
         raise SignnapError(f"the labels are {described}: expected whole numbers of shape ({num_nodes},)")
-    return labels.long()
+    return labels.to_dense().to(torch.int64, copy=True)
 
 
 def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
-    """One id per node."""
+    """One id per node, in an array of its own like the labels."""
     found = _as_array(ids, "ids")
     if found.shape != (num_nodes,):
         raise SignnapError(f"the ids have shape {found.shape}: expected ({num_nodes},), one per node")
-    return found
+    for row, given in enumerate(() if isinstance(ids, np.ndarray) or found.dtype.kind != "U" else ids):
+        if str(given).endswith("\0"):
+            raise SignnapError(f"the id of node {row} is {given!r}: expected one that does not end in a NUL character")
+    return found.copy()
 
 
 def expect_float32() -> None:

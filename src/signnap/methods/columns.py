@@ -35,6 +35,8 @@ def as_trained(graph: Graph, expected: int, names: Sequence[str]) -> Graph:
 
 def _chosen(graph: Graph, names: Sequence[str]) -> Graph:
     """The columns of those names. Values of text columns that only one side has are nothing; other columns must be."""
+    _expect_different(graph.name, graph.feature_names)
+    _expect_different("the model", names)
     here = {name: place for place, name in enumerate(graph.feature_names)}
     text = [{name.partition("=")[0] for name in side if "=" in name} for side in (here, names)]
     absent, unseen = [n for n in names if n not in here], sorted({*here} - {*names}, key=here.__getitem__)
@@ -54,6 +56,13 @@ def _chosen(graph: Graph, names: Sequence[str]) -> Graph:
             _log.log(level, "%s: %s: %s", graph.name, words, listed(found))
     places = np.array([here.get(name, -1) for name in names])
     return replace(graph, x=_columns(graph, places), feature_names=tuple(names))
+
+
+def _expect_different(owner: str, names: Sequence[str]) -> None:
+    """Refuse names that two columns share: which of them was meant, nobody can tell."""
+    if len({*names}) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SignnapError(f"{owner} has two features named {twice!r}: expected different names to find them by")
 
 
 def _missing(graph: Graph, name: str) -> SignnapError:

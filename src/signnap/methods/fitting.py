@@ -111,12 +111,11 @@ def _length(plans: Sequence[_Plan]) -> int:
 @contextmanager
 def _prepared(plans: Sequence[_Plan], resume: bool, profile: bool) -> Iterator[tuple[list[Trainee], Profiler | None]]:
     """Runs that are ready to be trained, in folders that are theirs."""
-    with ExitStack() as held:
-        with _possible(plans):
-            _take_folders(plans, resume, held)
-            trainees = [_trainee(plan) for plan in plans]
-            left = plans[0].settings.iterations - min(trainee.run.iteration for trainee in trainees)
-            profiler = Profiler(plans[0].folder.trace, left) if profile and plans[0].folder else None
+    with ExitStack() as held, _possible(plans):
+        _take_folders(plans, resume, held)
+        trainees = [_trainee(plan) for plan in plans]
+        left = plans[0].settings.iterations - min(trainee.run.iteration for trainee in trainees)
+        profiler = Profiler(plans[0].folder.trace, left) if profile and plans[0].folder else None
         yield trainees, profiler
 
 
@@ -136,7 +135,7 @@ def _compute(plans: Sequence[_Plan], resume: bool, profile: bool) -> None:
 
 @contextmanager
 def _possible(plans: Sequence[_Plan]) -> Iterator[None]:
-    """Remove folders that were made for runs that turn out to be impossible."""
+    """Remove folders that were made for runs that turn out to be impossible, or have left nothing there."""
     folders = [plan.folder for plan in plans if plan.folder is not None]
     made = [path for each in folders for path in (each.path, *each.path.parents) if not os.path.exists(path)]
     try:

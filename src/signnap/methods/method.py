@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -86,13 +87,15 @@ class Method(Estimator):
         """The encoder of a method that does not train, finished."""
         raise NotImplementedError
 
-    def task(self, graph: Graph) -> Any:
+    def task(self, graph: Any) -> Any:
         """What ``fit`` trains on a graph, for callers that drive the loop themselves."""
+        graph = load_graph(graph)
         settings = self.settings_for(graph.name)
         return self.build_task(settings, clean_view(graph, settings), self._drawn(settings, Sizes.of(graph)))
 
-    def run(self, graph: Graph) -> Run:
+    def run(self, graph: Any) -> Run:
         """The same with its optimiser, at iteration 0."""
+        graph = load_graph(graph)
         settings = self.settings_for(graph.name)
         return Run(
             self.task(graph), settings.lr, settings.weight_decay, decoupled=settings.decoupled_decay,
@@ -158,10 +161,9 @@ class Method(Estimator):
 
         With ``out`` every run has a folder in that folder, ``seed-0``, ``seed-1`` and so on. Options as for ``fit``.
         """
-        if len(set(seeds)) != len(seeds) or not len(seeds):
-            raise SignnapError(f"the encoder seeds are {list(seeds)}: expected at least one, and none twice")
+        seeds = _distinct(seeds)
         copies = [self._twin(seed=seed) for seed in seeds]
-        outs = [None if out is None else Path(out) / f"seed-{seed}" for seed in seeds]
+        outs = [None if out is None else RunFolder(out).path / f"seed-{seed}" for seed in seeds]
         fit_together(
             copies, graph, outs, resume=resume, device=device, profile=profile, progress=progress, report=report,
             stop_on_collapse=stop_on_collapse, save_every=save_every,
@@ -247,9 +249,23 @@ class Method(Estimator):
         model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         model.set_params(**{name: part for name, part in parts.items() if part is not None})
         model.settings_, model.facts_ = settings, folder.read_facts()
-        model.encoder_ = model._drawn(settings, Sizes.recorded(model.facts_))
+        draw = partial(model._drawn, settings, Sizes.recorded(model.facts_))
+        if parts.get("backbone") is None:  # one of the user's own may be more than shapes
+            folder.expect_weights_of(draw, getattr(settings, "layers", 0))
+        model.encoder_ = draw()
         folder.load_into(model.encoder_)
         return model
+
+
+def _distinct(seeds: Any) -> list[int]:
+    try:
+        found = list(seeds)
+        twice = len(set(found)) != len(found)
+    except TypeError as error:
+        raise SignnapError(f"the encoder seeds are {seeds!r}: expected a list of whole numbers") from error
+    if twice or not found:
+        raise SignnapError(f"the encoder seeds are {found}: expected at least one, and none twice")
+    return found
 
 
 def _names(width: int) -> np.ndarray:

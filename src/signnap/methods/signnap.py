@@ -30,7 +30,7 @@ _AN = {"backbone": "an encoder", "objective": "an objective", "perturbation": "a
 
 
 class SIGNNAP(Method):
-    """Node embeddings that hold still when the graph is perturbed, with scikit-learn's manners.
+    """Two dropped views of the graph, contrasted with a memory bank: embeddings that hold still when edges go.
 
     Every field of :class:`~signnap.methods.settings.Settings` is a keyword; one that is not given (None) comes
     from the preset's sections for the backbone and, for a benchmark graph, the data set. ``backbone`` may be any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from .. import rng
 from ..contracts import Encoder, Perturbation
-from ..data import make_split
+from ..data import load_graph, make_split
 from ..encoders import build_encoder
 from ..errors import SignnapError
 from ..graph import Graph, View
@@ -61,7 +62,8 @@ class Supervised(Method):
         )  # fmt: skip
         return Classifier(backbone, heads)
 
-    def task(self, graph: Graph) -> Classification:
+    def task(self, graph: Any) -> Classification:
+        graph = load_graph(graph)
         settings = self.settings_for(graph.name)
         drop = build_perturbation(settings.drop_edge, "exact")
         return Classification(graph, settings, self._drawn(settings, Sizes.of(graph)), drop)

@@ -45,7 +45,7 @@ class _Averaged(Encoder):
         z = as_dense(view.x)
         for _ in range(self.hops):
             z = view.random_walk(z)
-        return z
+        return z if self.hops or not isinstance(view.x, Tensor) else z.clone()  # nobody else's to change
 
 
 class RawFeatures(Fixed):

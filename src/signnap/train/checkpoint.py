@@ -7,8 +7,9 @@ killed between any two writes and the resumed run still equals one that was neve
 from __future__ import annotations
 
 import json
+import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ class RunFolder:
     """Reads and writes the files of one run."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = _expect_path(path)
         self.config, self.metrics = self.path / "config.toml", self.path / "metrics.jsonl"
         self.model, self.state = self.path / "model.safetensors", self.path / "state.pt"
         self.facts, self.trace = self.path / "run.json", self.path / "trace.json"
@@ -92,7 +93,7 @@ class RunFolder:
             state = self.load_state()
             try:
                 run.restore(state)
-            except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+            except (SignnapError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise SignnapError(f"{self.state} is the checkpoint of another run ({_brief(error)})") from error
         if run.iteration > until:
             raise SignnapError(f"{self.path} is at iteration {run.iteration} already, past the {until} asked for")
@@ -145,15 +146,36 @@ class RunFolder:
         """Read the weights into a module of the same shape."""
         from safetensors.torch import load_file
 
-        _expect_readable(self.model)
-        try:
-            weights = load_file(self.model)
-        except Exception as error:
-            raise SignnapError(f"{self.model} is not a safetensors file or is truncated ({_brief(error)})") from error
+        weights = self._read_weights(load_file)
         try:
             module.load_state_dict(weights)
         except RuntimeError as error:
-            raise SignnapError(f"{self.model} holds the weights of another encoder ({_brief(error)})") from error
+            raise self._other_encoder(_brief(error)) from error
+
+    def expect_weights_of(self, build: Callable[[], nn.Module], layers: int) -> None:
+        """Raise unless the weights are those of a module with so many layers, before there is any memory for either.
+
+        It is built on torch's meta device, where tensors are shapes, and compared with the head of the file. A layer
+        has a weight at least; more of them than the file has would take for ever, even without memory.
+        """
+        shapes = self._read_weights(_read_shapes)
+        if layers > len(shapes):
+            raise self._other_encoder(f"{len(shapes)} tensors, not {layers} layers")
+        try:
+            with torch.device("meta"):
+                build().load_state_dict({name: torch.empty(shape) for name, shape in shapes.items()})
+        except (RuntimeError, TypeError, ValueError, ArithmeticError) as error:  # torch has many words for too large
+            raise self._other_encoder(_brief(error)) from error
+
+    def _read_weights(self, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
+        _expect_readable(self.model)
+        try:
+            return read(self.model)
+        except Exception as error:
+            raise SignnapError(f"{self.model} is not a safetensors file or is truncated ({_brief(error)})") from error
+
+    def _other_encoder(self, reason: str) -> SignnapError:
+        return SignnapError(f"{self.model} holds the weights of another encoder ({reason})")
 
     def append_metrics(self, record: dict[str, Any]) -> None:
         try:
@@ -170,8 +192,8 @@ class RunFolder:
         for number, line in enumerate(lines, start=1):
             try:
                 record = json.loads(line)
-            except json.JSONDecodeError as error:
-                if number == len(lines):
+            except (ValueError, RecursionError) as error:
+                if number == len(lines) and isinstance(error, json.JSONDecodeError):
                     return
                 raise SignnapError(f"{self.metrics}, line {number} is not JSON: {_brief(error)}") from error
             for name in _LOGGED:
@@ -192,14 +214,30 @@ class RunFolder:
     def read_facts(self) -> dict[str, Any]:
         try:
             facts = json.loads(_read_text(self.facts))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise SignnapError(f"{self.facts} is not JSON: {_brief(error)}") from error
         counts = dict.fromkeys(("num_nodes", "num_features", "num_classes"), int)
         for name, kind in {"fingerprint": str, "feature_names": list, "finished": bool, **counts}.items():
             value = facts.get(name) if isinstance(facts, dict) else None
             if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
                 raise SignnapError(f"{self.facts} does not describe a run: expected {name!r} in it")
+        if not all(isinstance(name, str) for name in facts["feature_names"]):
+            raise SignnapError(f"{self.facts} does not describe a run: expected texts as 'feature_names'")
         return facts
+
+
+def _expect_path(path: Any) -> Path:
+    """A path as it was given; an empty one would mean the present folder."""
+    if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
+        raise SignnapError(f"the folder of a run is {path!r}: expected a path")
+    return Path(path)
+
+
+def _read_shapes(path: Path) -> dict[str, Any]:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
 
 
 def _is_there(path: Path) -> bool:

@@ -21,6 +21,7 @@ from .best import Best
 from .capture import Launcher
 from .pages import keep_freed_pages
 from .regions import region
+from .saved import expect_state_of, take_over
 
 
 @dataclass(frozen=True)
@@ -154,9 +155,10 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state, bit for bit."""
+        """Continue from a saved state, bit for bit; one that does not fit is refused before anything of it is used."""
+        expect_state_of(self, state)
         self.task.modules.load_state_dict(state["modules"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        take_over(self.optimizer, state["optimizer"]["state"])
         if self.best is not None:
             self.best.load_state_dict(state["best"])
         for name, saved in state["generators"].items():
