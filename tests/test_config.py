@@ -44,6 +44,14 @@ def test_the_settings_of_a_run_survive_the_round_trip(tmp_path):
     assert len(path.read_text().splitlines()) == len(fields(Settings))
 
 
+def nested(depth):
+    """A list in a list in a list …"""
+    found = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
 def test_defaults_fill_in_and_whole_numbers_pass_for_floats():
     built = build(Kitchen, {"cooks": 2, "salt": 1})
     assert built == Kitchen(2, 1.0) and isinstance(built.salt, float)
@@ -64,6 +72,9 @@ def test_defaults_fill_in_and_whole_numbers_pass_for_floats():
         ({"cooks": 10**20}, "kitchen.toml: cooks is 100000000000000000000: expected a number of at most 9.2e+18"),
         ({"cooks": 1, "salt": 10**400}, "kitchen.toml: salt is 1000"),
         ({"cooks": 1, "salt": -1e300}, "kitchen.toml: salt is -1e+300: expected a number of at most 3.4e+38"),
+        ({"cooks": 10**5000}, "kitchen.toml: cooks is a number of thousands of digits: expected a number of at most"),
+        ({"cooks": "9" * 5000}, f"kitchen.toml: cooks is '{'9' * 37}...{'9' * 38}': expected a whole number"),
+        ({"cooks": nested(5000)}, "kitchen.toml: cooks is [[[[[[[...]]]]]]]: expected a whole number"),
         ({"salt": 1.0}, "kitchen.toml: missing setting 'cooks'"),
     ],
 )
@@ -80,6 +91,10 @@ def test_bad_values(values, sentence):
         (b"cooks = ", "bad.toml is not a TOML file: "),
         (b"cooks = 1\ncooks = 2", "bad.toml is not a TOML file: "),
         (b"name = '\xff'", "bad.toml is not a TOML file: "),
+        (b"cooks = " + b"[" * 5000, "bad.toml nests its values too deeply: expected a file of settings"),
+        (b"cooks" + b".a" * 5000 + b" = 1", "bad.toml nests its values too deeply: expected a file of settings"),
+        (b"cooks = " + b"9" * 5000, "bad.toml holds a number of thousands of digits: expected a file of settings"),
+        (b"cooks = 0x" + b"f" * 5000, "bad.toml holds a number of thousands of digits: expected a file of settings"),
     ],
 )
 def test_bad_files(tmp_path, content, sentence):

@@ -22,7 +22,7 @@ NAMES = [
     "DropEdge", "DropUnimportant", "FeatureNoise", "MaskFeatures", "Compose",
     "Encoder", "Objective", "Perturbation", "Terms", "ConvolutionalStack",
     "NCE", "InfoNCE", "AllPairs", "BarlowTwins", "CCA",
-    "score", "linear_probe", "logistic_probe",
+    "score", "score_models", "linear_probe", "logistic_probe",
     "stability", "smoothness", "identifiability",
 ]  # fmt: skip
 

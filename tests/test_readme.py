@@ -109,6 +109,19 @@ def test_the_accuracies_are_those_of_the_results():
     assert {*shown} == {(backbones.get(name, name.lower()), *ours, paper) for name, paper, *ours in found}
 
 
+def test_the_mean_places_are_those_of_the_results():
+    places, name = {}, None
+    for line in _read("results/table-overall.md").splitlines():
+        fields = [field.strip() for field in line.strip("|").split("|")]
+        name = fields[0].removesuffix(": honest") if fields[0].endswith(": honest") else name
+        if fields[0].endswith(("honest", "read alike", "the paper")):
+            places.setdefault(name, []).append(fields[-1])
+    shown = re.findall(r"^  \| (\S+?)(?: \(MVGRL\))? \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", _read("README.md"), re.M)
+    assert len(shown) == 9
+    assert {name: numbers for name, *numbers in shown}.items() <= places.items()
+    assert sum(numbers[0] != "–" for numbers in places.values()) == 16
+
+
 def test_the_table_of_datasets_is_the_catalog():
     from signnap.data.catalog import DATASETS
 

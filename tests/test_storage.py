@@ -101,6 +101,36 @@ def test_what_a_killed_writer_left_can_be_removed(tmp_path, monkeypatch):
     remove_leftovers(tmp_path / "nowhere" / "state.pt")
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_and_leads_to_the_new_file(there, tmp_path):
+    disk, here = tmp_path / "disk", tmp_path / "here"
+    disk.mkdir()
+    here.mkdir()
+    link, file = here / "z.csv", disk / "of mine.txt"
+    link.symlink_to(os.path.join("..", "disk", "of mine.txt"))
+    if there:
+        file.write_text("old")
+    with replacing(link) as temporary:
+        assert (temporary.parent.resolve(), temporary.suffix) == (disk.resolve(), ".csv")
+        temporary.write_text("new")
+        assert file.exists() == there
+    assert link.is_symlink() and file.read_text() == "new"
+    assert (names(here), names(disk)) == (["z.csv"], ["of mine.txt"])
+
+
+def test_a_writer_of_a_link_is_killed(tmp_path, monkeypatch):
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "state.pt"
+    link.symlink_to(tmp_path / "disk" / "mine.pt")
+    with monkeypatch.context() as patch:
+        patch.setattr("signnap.storage.Path.unlink", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt), replacing(link):
+            raise KeyboardInterrupt
+    assert len(names(tmp_path / "disk")) == 1
+    remove_leftovers(link)
+    assert names(tmp_path / "disk") == [] and names(tmp_path) == ["disk", "state.pt"]
+
+
 def test_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):
     path, done, sync, replace = tmp_path / "a.txt", [], os.fsync, os.replace
     monkeypatch.setattr("signnap.storage.os.fsync", lambda file: done.append(os.fstat(file)) or sync(file))

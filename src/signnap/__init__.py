@@ -39,6 +39,7 @@ _HOMES = {
     "BarlowTwins": "objectives",
     "CCA": "objectives",
     "score": "evaluate",
+    "score_models": "experiments.judge",
     "linear_probe": "evaluate",
     "logistic_probe": "evaluate",
     "stability": "analyze",
@@ -79,6 +80,7 @@ __all__ = [
     "method_class",
     "read_embeddings",
     "score",
+    "score_models",
     "smoothness",
     "stability",
     "write_embeddings",
@@ -106,6 +108,7 @@ if TYPE_CHECKING:
     from .encoders import ConvolutionalStack
     from .errors import SignnapError
     from .evaluate import linear_probe, logistic_probe, score
+    from .experiments.judge import score_models
     from .graph import Graph, View
     from .methods.method import Method
     from .methods.registry import load_method, method_class

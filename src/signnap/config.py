@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields
@@ -24,6 +25,9 @@ T = TypeVar("T")
 _LARGEST: dict[type, float] = {int: 2**63 - 1, float: 3.4e38}
 #: The types that a setting may have, in words.
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+#: Shortens what is shown of a value, which may be long or nested deeply.
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = 80
 
 
 def build(kind: type[T], values: Mapping[str, Any], origin: str = "the settings") -> T:
@@ -49,22 +53,36 @@ def build(kind: type[T], values: Mapping[str, Any], origin: str = "the settings"
 def _checked(name: str, value: Any, expected: type, origin: str) -> Any:
     largest = _LARGEST.get(expected, inf)
     if isinstance(value, (int, float)) and largest < abs(value) < inf:
-        raise SignnapError(f"{origin}: {name} is {value!r}: expected a number of at most {largest:.1e}")
+        raise SignnapError(f"{origin}: {name} is {_shown(value)}: expected a number of at most {largest:.1e}")
     if expected is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
-        raise SignnapError(f"{origin}: {name} is {value!r}: expected {_WORDS[expected]}")
+        raise SignnapError(f"{origin}: {name} is {_shown(value)}: expected {_WORDS[expected]}")
     return value
+
+
+def _shown(value: Any) -> str:
+    """A value as it is written in Python, as far as it fits into a sentence."""
+    try:
+        return _BRIEF.repr(value)
+    except ValueError:  # Python writes no more than some thousand digits
+        return "a number of thousands of digits"
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file, with a byte-order mark or without, or say in one sentence what is wrong with it."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        repr(found)  # what cannot be shown fails here, and not in the sentence about it
     except OSError as error:
         raise cannot_read(Path(path), error) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SignnapError(f"{path} is not a TOML file: {error}") from error
+    except RecursionError as error:
+        raise SignnapError(f"{path} nests its values too deeply: expected a file of settings") from error
+    except ValueError as error:  # Python reads no more than some thousand digits
+        raise SignnapError(f"{path} holds a number of thousands of digits: expected a file of settings") from error
+    return found
 
 
 def to_toml(settings: Any) -> str:

@@ -17,12 +17,13 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it takes that name, on any failure it is removed.
 
     A reader therefore never sees half a file, whenever the process is killed. The suffix is kept, because
-    several writers choose their format by it.
+    several writers choose their format by it. A link stays, and the file that it leads to is replaced.
     """
     path = Path(path)
+    target = _behind(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{path.stem}-", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -32,7 +33,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with open(temporary, "rb+") as written:
             os.fsync(written.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
@@ -43,7 +44,7 @@ def remove_leftovers(path: str | Path) -> None:
     """Remove the temporary files that writers of ``path`` left beside it when they were killed."""
     path = Path(path)
     drawn = "[a-z0-9_]" * 8  # what mkstemp puts between prefix and suffix
-    for leftover in path.parent.glob(f".{glob.escape(path.stem)}-{drawn}{glob.escape(path.suffix)}"):
+    for leftover in _behind(path).parent.glob(f".{glob.escape(path.stem)}-{drawn}{glob.escape(path.suffix)}"):
         with suppress(OSError):  # it does no harm where it is
             leftover.unlink()
 
@@ -93,6 +94,11 @@ def cannot_read(path: Path, error: OSError) -> SignnapError:
 def cannot_write(path: Path, error: OSError) -> SignnapError:
     """Say in one sentence why a file could not be written."""
     return SignnapError(f"cannot write {path}: {error.strerror or error}; nothing was left half-written")
+
+
+def _behind(path: Path) -> Path:
+    """The file that a link leads to, there or not; any other path is itself."""
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path
 
 
 def _umask() -> int:

@@ -123,6 +123,29 @@ CASES = {
     ),
     "bad TOML": (write("mine.toml", "dim = "), (*TRAIN, "--config", "mine.toml"), r"mine\.toml is not a TOML file: "),
     "no TOML": (None, (*TRAIN, "--config", "mine.toml"), r"cannot read mine\.toml: No such file"),
+    "deep TOML": (
+        write("mine.toml", f"dim = {'[' * 5000}"),
+        (*TRAIN, "--config", "mine.toml"),
+        r"^mine\.toml nests its values too deeply: expected a file of settings$",
+    ),
+    "a long number in a file": (
+        write("mine.toml", f"dim = {'9' * 5000}"),
+        (*TRAIN, "--config", "mine.toml"),
+        r"^mine\.toml holds a number of thousands of digits: expected a file of settings$",
+    ),
+    "a long number": (
+        None,
+        (*TRAIN, "--set", f"heads={'9' * 5000}"),
+        r"heads is '9{10,50}\.{3}9{10,50}': expected a whole number$",
+    ),
+    **{
+        f"--set of {depth} brackets": (
+            None,
+            (*TRAIN, "--set", f"method={'[' * depth}{']' * depth}"),
+            r"^--set method is a list or a table: expected one number, true, false or text$",
+        )
+        for depth in (1, 900, 100_000)
+    },
     "--set without a value": (None, (*TRAIN, "--set", "seed"), r"--set seed: expected KEY=VALUE"),
     "--set of a wrong type": (None, (*TRAIN, "--set", "heads=many"), r"heads is 'many': expected a whole number"),
     "negative dim": (None, (*TRAIN, "--dim", -8), r"dim is -8: expected a whole number of at least 1"),

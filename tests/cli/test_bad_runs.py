@@ -28,6 +28,11 @@ CASES = {
         RESUME,
         r"run was trained on another graph than edges: cannot resume",
     ),
+    "deep settings": (
+        write("run/config.toml", f"dim = {'[' * 5000}"),
+        RESUME,
+        r"^run/config\.toml nests its values too deeply: expected a file of settings$",
+    ),
     "truncated state": (
         truncate("run/state.pt"),
         RESUME,

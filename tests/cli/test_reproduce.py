@@ -256,6 +256,12 @@ CASES = {
         ("authors", "--graphs", "coraa,pubmed"),
         r"unknown graph 'coraa', did you mean 'cora'\? Known: cora",
     ),
+    "a method elsewhere": (
+        None,
+        ("authors", "--methods", "raw,gca"),
+        r"the target has no row of the method gca: expected dgi, raw, supervised$",
+    ),
+    "a graph elsewhere": (None, ("authors", "--graphs", "facebook"), r"the target has no row of the graph facebook: "),
     "a comma too many": (None, ("authors", "--graphs", "cora,"), r"unknown graph ''\. Known: cora, pubmed"),
     "no such cell": (
         None,

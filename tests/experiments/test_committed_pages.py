@@ -62,4 +62,4 @@ def test_the_readme_sums_up_what_the_page_says(claim, verdict):
 
 def test_the_readme_counts_the_figures_within_range_as_the_page_does():
     (count,) = re.findall(r"seeds in (\d+ of \d+ cells)", (RESULTS / "table-fidelity.md").read_text("utf-8"))
-    assert f"in {count} the paper's figure" in " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert f"In {count} the paper's figure" in " ".join((ROOT / "README.md").read_text("utf-8").split())

@@ -5,6 +5,7 @@ from math import isnan
 from statistics import fmean, stdev
 
 import pytest
+from made_rows import row
 
 from signnap.errors import SignnapError
 from signnap.evaluate import summarize
@@ -40,8 +41,7 @@ def fill(results, cells, seeds=(0, 1)):
     for number, cell in enumerate(cells):
         tests = [[60.0 + number + seed, 62.0 + number + seed] for seed in seeds]
         looks = {look: [LOOKS[look](seed) for seed in seeds] for look in cell.looks}
-        row = {"seeds": list(seeds), "iterations": [3] * len(seeds), "seconds": 1.0, "test": tests, "val": tests}
-        results.add(cell, row | ({"looks": looks} if looks else {}))
+        results.add(cell, row(tests, seeds=[*seeds], **({"looks": looks} if looks else {})))
 
 
 def fail(results, cell):

@@ -11,18 +11,19 @@ from signnap.experiments.cells import Cell
 from signnap.experiments.measurements import measurements
 from signnap.experiments.results import Results
 
-CELL = Cell("dgi", "cora", looks=("spread",))
+CELL = Cell("dgi", "cora", looks=("silhouette",))
 
 
 def block(*seeds, by=0.0, **more):
     """What a process found for these seeds; every number tells its seed and its process."""
     return {
+        "device": "Fast One",
         "seeds": [*seeds],
         "seconds": 2.0 * len(seeds),
         "iterations": [100 + seed for seed in seeds],
         "test": [[seed + by] for seed in seeds],
         "val": [[seed - by] for seed in seeds],
-        "looks": {"spread": [{"rank": seed + by} for seed in seeds]},
+        "looks": {"silhouette": [seed + by for seed in seeds]},
         **more,
     }
 
@@ -37,7 +38,7 @@ def test_a_process_with_fewer_seeds_costs_no_other(two):
     fewer, more = two
     more.add(CELL, block(*range(5)))
     fewer.add(CELL, block(*range(3), by=0.5))
-    more.add(Cell("raw", "cora"), block(0))
+    more.add(Cell("raw", "cora", looks=CELL.looks), block(0))
     for known in (fewer, more, Results(more.path)):
         assert known.find(CELL, 5) == {"cell": known.find(CELL, 5)["cell"], **block(*range(5))}
 
@@ -50,7 +51,7 @@ def test_of_a_process_with_more_seeds_those_are_kept_that_are_new(two):
         found = known.find(CELL, 4)
         assert found["seeds"] == [0, 1, 2, 3] and found["iterations"] == [100, 101, 102, 103]
         assert found["test"] == [[0.0], [1.5], [2.0], [3.5]] and found["val"] == [[0.0], [0.5], [2.0], [2.5]]
-        assert found["looks"] == {"spread": [{"rank": rank} for rank in (0.0, 1.5, 2.0, 3.5)]}
+        assert found["looks"] == {"silhouette": [0.0, 1.5, 2.0, 3.5]}
         assert found["collapsed"] == {"2": "stuck", "3": "constant"}
         assert found["seconds"] == 8.0 and {each["seconds"] for each in measurements(known)} == {2.0}
 

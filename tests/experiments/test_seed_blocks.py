@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from signnap.experiments.cells import Cell
 from signnap.experiments.results import Results
 
-CELL = Cell("dgi", "cora", looks=("spread", "map"))
+CELL = Cell("dgi", "cora", looks=("silhouette", "map"))
+MAP = {"x": [1.0], "y": [2.0], "class": [0]}
 
 
 def block(*seeds, **more):
@@ -25,7 +26,7 @@ def block(*seeds, **more):
         "iterations": [100 + seed for seed in seeds],
         "test": [[seed + 0.25, seed + 0.5] for seed in seeds],
         "val": [[seed + 0.75] for seed in seeds],
-        "looks": {"spread": [{"rank": seed} for seed in seeds], "map": [None if seed else [1.0] for seed in seeds]},
+        "looks": {"silhouette": [*seeds], "map": [None if seed else MAP for seed in seeds]},
         **more,
     }
 

@@ -1,5 +1,6 @@
 """Progress: on stderr only, with a rate and what is left, a bar for terminals and lines for files."""
 
+import errno
 import io
 import sys
 
@@ -79,6 +80,32 @@ def test_a_terminal_gets_a_bar(what, rate, monkeypatch, capsys):
     drawn = terminal.getvalue()
     assert "training" in drawn and f"{what} 6/10" in drawn and rate in drawn and "loss 0.5" in drawn
     assert capsys.readouterr().out == ""
+
+
+def test_nobody_listens(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)
+    with progress(1) as report:
+        report(1, "loss 2")
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_what_cannot_be_written_does_not_end_the_work(terminal, monkeypatch, capsys):
+    class Gone(io.StringIO):
+        def isatty(self):
+            return terminal
+
+        def write(self, *text):
+            raise OSError(errno.EIO, "Input/output error")
+
+        flush = write
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    monkeypatch.setenv("TERM", "xterm")
+    with progress(2) as report:
+        report(1, "loss 2")
+        report(2, "loss 1")
+    assert capsys.readouterr() == ("", "")
 
 
 def test_silence(capsys):

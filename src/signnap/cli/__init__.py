@@ -10,10 +10,13 @@ import signal
 import sys
 
 from ..errors import SignnapError
+from .output import say
 
 
 def main() -> None:
     """Run the program: exit code 0, 1 with one sentence on stderr, 2 for bad usage, 130 for Ctrl-C, 143 for SIGTERM."""
+    if sys.stderr is None:  # it was closed; what is opened next would get its number, and the words of libraries
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± shows another sign for it
@@ -50,5 +53,5 @@ def _run() -> None:
 
 
 def _fail(sentence: str) -> None:
-    print(f"error: {sentence}", file=sys.stderr)
+    say(f"error: {sentence}")
     sys.exit(1)

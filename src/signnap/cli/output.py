@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..train.progress import tell
+
 
 def emit(result: dict[str, Any], as_json: bool, *tables: tuple[str, Sequence[str], Iterable[Sequence[str]]]) -> None:
     """Print one JSON object, or tables of (title, column names, rows)."""
@@ -40,7 +42,7 @@ def _strict(value: Any) -> Any:
 
 def say(words: str) -> None:
     """Tell the user something that is not the result."""
-    print(words, file=sys.stderr)
+    tell(words)
 
 
 def show_notes() -> None:

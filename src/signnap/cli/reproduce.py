@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -135,21 +135,26 @@ def _write(page: Path, target: Target, rows: Results, seeds: int, banner: str) -
 
 def _chosen(recipes: list[list[Cell]], methods: str | None, graphs: str | None) -> list[list[Cell]]:
     """The cells of the methods and graphs that are named."""
+    from ..data.catalog import DATASETS
+    from ..methods.settings import METHODS
+
     cells = [cell for recipe in recipes for cell in recipe]
-    kinds = _named("method", methods, [cell.method for cell in cells])
-    places = _named("graph", graphs, [cell.graph for cell in cells])
+    kinds = _named("method", methods, [cell.method for cell in cells], METHODS)
+    places = _named("graph", graphs, [cell.graph for cell in cells], DATASETS)
     chosen = [[cell for cell in recipe if cell.method in kinds and cell.graph in places] for recipe in recipes]
     if cells and not any(chosen):
         raise SignnapError(f"there is no cell with {' or '.join(sorted(kinds))} on {' or '.join(sorted(places))}")
     return chosen
 
 
-def _named(kind: str, given: str | None, known: Iterable[str]) -> set[str]:
-    """The names that a list with commas gives; all of them where there is none."""
+def _named(kind: str, given: str | None, known: Iterable[str], elsewhere: Container[str]) -> set[str]:
+    """The names that a list with commas gives; all of them where there is none. Those of other targets are no typos."""
     known = set(known)
     chosen = known if given is None else set(given.split(","))
     for name in sorted(chosen - known):
         if not known:
             raise SignnapError(f"there is no {kind} {name!r} to choose: the target has none")
+        if name in elsewhere:
+            raise SignnapError(f"the target has no row of the {kind} {name}: expected {', '.join(sorted(known))}")
         raise unknown_name(kind, name, known)
     return chosen

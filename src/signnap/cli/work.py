@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -83,9 +84,10 @@ def train(
         "lr": lr, "weight_decay": weight_decay, "split": split, "seed": seed,
         "precision": precision,
     }  # fmt: skip
-    changes = _recorded(out, seeds) if resume and config is None else {}
+    wanted = None if seeds is None else _seeds(seeds)
+    changes = _recorded(out, wanted) if resume and config is None else {}
     changes |= _changes(config, flags, more or [])
-    _check(changes, preset, config)
+    _check(changes, preset, config, wanted)
     expect_folder(out)
     columns = id_column, label_column, feature_columns, categorical_columns, split_column
     loaded = open_graph(graph, nodes, endpoints, *columns)
@@ -94,7 +96,6 @@ def train(
 
     model = method_class(changes.get("method", "signnap"))(preset=preset, **changes)
     total = model.settings_for(loaded.name).iterations
-    wanted = None if seeds is None else _seeds(seeds, changes)
     if profile:
         os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # torch's profiler would write its own log to stderr
     with progress(total) as report:
@@ -128,21 +129,22 @@ def _result(model: Method, out: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _seeds(text: str, changes: dict[str, Any]) -> list[int]:
-    if "seed" in changes:
-        raise SignnapError("--seeds was given beside a seed: expected one of the two")
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise SignnapError(f"--seeds is {text!r}: expected whole numbers with commas between them") from None
+def _seeds(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(re.fullmatch(r"\s*[0-9]{1,99}\s*", part) for part in parts):  # int() reads 1_0 and other scripts, too
+        raise SignnapError(f"--seeds is {text!r}: expected whole numbers with commas between them, such as 0,1,2")
+    return [int(part) for part in parts]
 
 
-def _recorded(out: Path, seeds: str | None) -> dict[str, Any]:
-    """The settings of a run that is to go on, so that nobody has to give them again; of several, those of the first."""
+def _recorded(out: Path, seeds: list[int] | None) -> dict[str, Any]:
+    """The settings of a run that is to go on, so that nobody has to give them again; of several, those of the first.
+
+    Seeds that are new have none: they are trained as the others were.
+    """
     from ..config import read_toml
 
-    folder = out if seeds is None else out / f"seed-{seeds.split(',')[0].strip()}"
-    found = read_toml(folder / "config.toml") if (folder / "config.toml").is_file() else {}
+    folders = [out] if seeds is None else [out / f"seed-{seed}" for seed in seeds]
+    found = next((read_toml(folder / "config.toml") for folder in folders if (folder / "config.toml").is_file()), {})
     return {name: value for name, value in found.items() if seeds is None or name != "seed"}
 
 
@@ -155,17 +157,29 @@ def _changes(config: Path | None, flags: dict[str, Any], more: list[str]) -> dic
         key, equals, value = item.partition("=")
         if not equals:
             raise SignnapError(f"--set {item}: expected KEY=VALUE")
-        try:
-            changes[key] = json.loads(value)
-        except ValueError:
-            changes[key] = value
+        changes[key] = _value(key, value)
     return changes | {name: value for name, value in flags.items() if value is not None}
 
 
-def _check(changes: dict[str, Any], preset: str, config: Path | None) -> None:
+def _value(key: str, text: str) -> Any:
+    """The value that JSON reads, or else the text itself. Brackets are refused: no setting has any, however deep."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        value = []  # of so many that they cannot be read
+    except ValueError:
+        return text
+    if isinstance(value, (list, dict)):
+        raise SignnapError(f"--set {key} is a list or a table: expected one number, true, false or text")
+    return value
+
+
+def _check(changes: dict[str, Any], preset: str, config: Path | None, seeds: list[int] | None) -> None:
     """Refuse bad settings before anything heavy is loaded."""
     from ..methods.settings import resolve
 
+    if seeds is not None and "seed" in changes:
+        raise SignnapError("--seeds was given beside a seed: expected one of the two")
     resolve(changes, preset=preset, origin=str(config) if config else "the settings")
 
 

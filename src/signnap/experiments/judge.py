@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from .. import rng
-from ..data import Split, make_split
+from ..data import Split, load_graph, make_split
 from ..data.split_names import parse_split
 from ..errors import SignnapError
 from ..evaluate import Score, score, score_classes, score_most_frequent
+from ..evaluate.parts import labelled_parts
 from ..graph import Graph, row_normalized
+from ..graph.foreign import Array, as_tensor
 from ..methods.method import Method
 from ..methods.settings import probe_weight_decay
 from ..methods.signnap import SIGNNAP
@@ -44,11 +46,9 @@ def judge(
     the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6). ``report`` is called
     between the first three judgements; the last takes no time.
     """
-    _expect_seeds_of_one_model([subject for subject in subjects if isinstance(subject, Method)])
     parts = make_split(graph, split)
-    _note_other_split([subject for subject in subjects if isinstance(subject, Method)], parts)
+    main = score_models(subjects, graph, parts, probe=probe, probe_seeds=seeds, dropped=dropped)
     options: dict[str, Any] = {"probe": probe, "seeds": range(seeds)}
-    main = judged(subjects, graph, parts, dropped=dropped, **options)
     report(1, "next: raw features")
     normalized = _normalizes(subjects)
     features = row_normalized(graph.x) if normalized else graph.x
@@ -66,11 +66,44 @@ def judge(
     }
 
 
+def score_models(
+    models: Sequence[Method | Array],
+    graph: Any,
+    split: str | Split = "paper",
+    *,
+    probe: str = "linear",
+    probe_seeds: int = 5,
+    dropped: bool = False,
+) -> Score:
+    """Judge fitted models of one or more encoder seeds, or their embeddings, exactly as ``signnap evaluate`` does.
+
+    ``score`` sees arrays alone; this knows the graph as well. So the probe has the weight decay that the paper gives it
+    there, inductively the training rows come from the training nodes and their edges alone, and networks that were
+    trained on labels are their own classifiers. Embeddings are taken as they are. ``dropped`` trains the probe on
+    freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6).
+
+    >>> from signnap import SIGNNAP, load_graph, score_models
+    >>> graph = load_graph("synthetic")
+    >>> models = SIGNNAP(dim=8, negatives=16, iterations=2).fit_seeds(graph, [0, 1])
+    >>> score_models(models, graph, "inductive:per-class:20:30", probe="linear-quick", probe_seeds=2).protocol
+    'honest: 2 encoder seeds × 2 probe seeds'
+    """
+    graph, subjects = load_graph(graph), _subjects(models)
+    if not isinstance(probe_seeds, (int, np.integer)) or probe_seeds < 1:
+        raise SignnapError(f"probe_seeds is {probe_seeds!r}: expected a whole number from 1 on")
+    fitted = [subject for subject in subjects if isinstance(subject, Method)]
+    _expect_seeds_of_one_model(fitted)
+    parts = _parts(graph, split)
+    _note_other_split(fitted, parts)
+    _note_mixture(subjects)
+    return judged(subjects, graph, parts, dropped=dropped, probe=probe, seeds=range(probe_seeds))
+
+
 def judged(
     subjects: Sequence[Method | Tensor], graph: Graph, parts: Split, *, dropped: bool = False, **options: Any
 ) -> Score:
     """Score the subjects alone; options are those of ``score``."""
-    if _trained_on_labels(subjects, parts):
+    if _trained_on_labels(subjects, graph, parts):
         assert graph.y is not None  # or there would be no split
         return score_classes(embedded(subjects, graph, parts), graph.y, parts.val, parts.test)
     resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
@@ -91,6 +124,27 @@ def marks_of(found: Score) -> Marks:
     """The score of one encoder as rows keep it, probe by probe."""
     (test,), (val,) = found.runs, found.val_runs
     return [*zip(test, val, strict=True)]
+
+
+def _subjects(models: Sequence[Method | Array]) -> list[Method | Tensor]:
+    """Fitted models, and anything else as numbers."""
+    if isinstance(models, (Method, Tensor, np.ndarray, str)) or not isinstance(models, Sequence):
+        raise SignnapError("expected a list with the models, or the embeddings, of one or more encoder seeds")
+    for model in models:
+        if isinstance(model, Method) and not model.__sklearn_is_fitted__():
+            raise SignnapError(f"a {type(model).__name__} among the models is not fitted yet: call fit first")
+    return [model if isinstance(model, Method) else as_tensor(model, "embeddings") for model in models]
+
+
+def _parts(graph: Graph, split: str | Split) -> Split:
+    """The split of that name, or one that is given: anybody may have made it, so the probe's checks come first."""
+    if isinstance(split, str):
+        return make_split(graph, split)
+    if not isinstance(split, Split):
+        raise SignnapError(f"split is {split!r}: expected the name of a split, or what make_split returns")
+    labelled_parts(torch.ones(graph.num_nodes, 1), graph.y, split.train, split.val, split.test)
+    train, val, test = (as_tensor(part) for part in (split.train, split.val, split.test))
+    return Split(train, val, test, split.name, split.inductive)
 
 
 def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:
@@ -126,6 +180,17 @@ def _note_other_split(models: Sequence[Method], parts: Split) -> None:
             _log.info("training hid the nodes that %s judges, but the split is %s", split, parts.name)
 
 
+def _note_mixture(subjects: Sequence[Method | Tensor]) -> None:
+    """Say that what counts as several seeds cannot be of one model; of files nobody knows more than their width."""
+    told = "%s are judged together, but count as encoder seeds of one model"
+    if len({isinstance(subject, Method) for subject in subjects}) > 1:
+        _log.info(told, "models and bare embeddings")
+    shapes = {tuple(subject.shape[1:]) for subject in subjects if isinstance(subject, Tensor)}
+    if len(shapes) > 1:
+        widths = " and ".join(str(width) for shape in sorted(shapes) for width in shape)
+        _log.info(told, f"embeddings of {widths} columns")
+
+
 def _nodes(graph: Graph, parts: Split) -> tuple[Any, ...]:
     return graph.y, parts.train, parts.val, parts.test
 
@@ -156,7 +221,7 @@ def _blank(subject: Method | Tensor, number: int) -> Method:
     return subject if own else SIGNNAP(seed=number)
 
 
-def _trained_on_labels(subjects: Sequence[Method | Tensor], parts: Split) -> bool:
+def _trained_on_labels(subjects: Sequence[Method | Tensor], graph: Graph, parts: Split) -> bool:
     """Whether the subjects are classifiers themselves; whoever saw labels may be judged on its own split only."""
     taught = [subject for subject in subjects if isinstance(subject, Method) and subject.uses_labels]
     if taught and len(taught) < len(subjects):
@@ -166,6 +231,8 @@ def _trained_on_labels(subjects: Sequence[Method | Tensor], parts: Split) -> boo
             raise SignnapError(
                 f"the model was trained on labels of the split {model.settings_.split}: expected that one"
             )
+        if not torch.equal(make_split(graph, model.settings_.split).test, parts.test):
+            raise SignnapError(f"the model saw labels of another {parts.name}: expected the split as seed 0 draws it")
     return bool(taught)
 
 
@@ -192,7 +259,8 @@ def embedded(
 def _redrawn(model: Method | Tensor, graph: Graph, parts: Split) -> Callable[[], Tensor]:
     """Fresh embeddings of a freshly dropped graph at every call, on the device that embeds: there is one per epoch."""
     if not isinstance(model, SIGNNAP):
-        raise SignnapError(f"the probe on dropped graphs is SIGNNAP's, but {model!r} was given")
+        found = f"a run of {model.name}" if isinstance(model, Method) else "a tensor"
+        raise SignnapError(f"the probe on dropped graphs is SIGNNAP's, but {found} was given")
     seen = parts.training_graph(graph)
     view = model.view(seen)
     source = rng.generator(model.settings_.seed, "probe views", view.stored.device)

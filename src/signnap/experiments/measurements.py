@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from math import isfinite
 from typing import Any
 
 from .results import Results
@@ -30,8 +29,8 @@ def measurements(results: Results) -> Iterator[dict[str, Any]]:
             own = {"iterations": row["iterations"][at], "collapsed": str(seed) in row.get("collapsed", {})}
             for metric, part in (("test accuracy", "test"), ("validation accuracy", "val")):
                 for probe, value in enumerate(row[part][at]):
-                    found = {"metric": metric, "value": value if isfinite(value) else None}
-                    yield facts | {"encoder_seed": seed, "probe_seed": probe} | found | own | cost
+                    found = {"encoder_seed": seed, "probe_seed": probe, "metric": metric, "value": value}
+                    yield facts | found | own | cost
 
 
 def _facts(row: dict[str, Any]) -> dict[str, Any]:

@@ -13,9 +13,8 @@ from typing import Any
 from ..errors import SignnapError
 from ..storage import alone, cannot_read, write_text
 from .cells import Cell
+from .whole_rows import NOT_WHOLE, PER_SEED, expect_whole
 
-#: One value per encoder seed, in the order of ``seeds``.
-_PER_SEED = ("seeds", "iterations", "test", "val")
 Rule = Callable[[Cell], Cell]
 
 
@@ -38,9 +37,9 @@ class Results:
         for number, line in enumerate(self._lines(), 1):
             try:
                 row = json.loads(line)
-                _expect_whole(row)
+                expect_whole(row)
                 self._keep(Cell(**row["cell"]), row, row["seeds"])
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
+            except NOT_WHOLE as error:
                 raise SignnapError(f"{self.path}, line {number} is not a result of this program") from error
 
     def _lines(self) -> list[bytes]:
@@ -65,7 +64,7 @@ class Results:
         order = [place for place in order if place[0] < seeds]
         if not order:
             return None
-        merged = found[0] | {name: [found[n][name][at] for _, n, at in order] for name in _PER_SEED}
+        merged = found[0] | {name: [found[n][name][at] for _, n, at in order] for name in PER_SEED}
         used = [found[n] for n in sorted({n for _, n, _ in order})]
         merged["seconds"] = sum(row["seconds"] for row in used)
         merged["device"] = " and ".join(dict.fromkeys(row["device"] for row in used))
@@ -118,21 +117,10 @@ class Results:
 
 def _cut(row: dict[str, Any], chosen: list[bool]) -> dict[str, Any]:
     """A row of the chosen seeds alone, with their share of the seconds in which all were trained together."""
-    cut = row | {name: [*compress(row[name], chosen)] for name in _PER_SEED}
+    cut = row | {name: [*compress(row[name], chosen)] for name in PER_SEED}
     cut["seconds"] = round(row["seconds"] * sum(chosen) / len(chosen), 3)
     if "looks" in row:
         cut["looks"] = {name: [*compress(values, chosen)] for name, values in row["looks"].items()}
     if "collapsed" in row:
         cut["collapsed"] = {seed: why for seed, why in row["collapsed"].items() if int(seed) in cut["seeds"]}
     return cut
-
-
-def _expect_whole(row: dict[str, Any]) -> None:
-    """Raise ValueError or KeyError unless a row has what every reader of rows asks it for."""
-    seeds, settings = row["seeds"], row["cell"].get("settings", {})
-    if not isinstance(settings, dict) or not seeds:
-        raise ValueError
-    if "error" in row:
-        return
-    if row["seconds"] < 0 or not row["device"] or any(len(row[name]) != len(seeds) for name in _PER_SEED):
-        raise ValueError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 #: Lines of progress, where there is no terminal.
 _SECONDS_APART = 10.0
@@ -23,10 +23,34 @@ def silent(iteration: int, words: str = "") -> None:
     """Report nothing."""
 
 
+class _Patient:
+    """A stream that may be full or gone: what is told on the way, and cannot be, must not end the work."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError):
+            self.stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self.stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def tell(words: str) -> None:
+    """Write a line to stderr; where that is closed there is none, and print would take stdout instead."""
+    if sys.stderr is not None:
+        print(words, file=_Patient(sys.stderr))
+
+
 @contextmanager
 def progress(total: int, what: str = "iteration", title: str = "training") -> Iterator[Report]:
     """Report on stderr: a rich bar if that is a terminal, else a line about every ten seconds."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield _Lines(total, what)
         return
     from rich.console import Console
@@ -47,7 +71,8 @@ def progress(total: int, what: str = "iteration", title: str = "training") -> It
         TimeRemainingColumn(),
         TextColumn("{task.fields[words]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    terminal: Any = _Patient(sys.stderr)
+    with Progress(*columns, console=Console(file=terminal), transient=True) as bar:
         task = bar.add_task(title, total=total, rate="", words="")
         pace = _Pace()
 
@@ -94,4 +119,4 @@ class _Lines:
             return
         self.last = now
         speed = f"{_speed(rate, self.what)}  {_left((self.total - iteration) / rate)}  " if rate else ""
-        print(f"{self.what} {iteration}/{self.total}  {speed}{self.words}", file=sys.stderr)
+        tell(f"{self.what} {iteration}/{self.total}  {speed}{self.words}")

@@ -12,8 +12,8 @@ RULE = """
 Each claim is checked on means over encoder seeds, and again for every single encoder seed, with all methods at that
 seed. It *holds* if it is true of the means and of more than half of the seeds. It *holds only for some seeds*, or
 for one, if it is true of these, *holds only on average* if it is true of the means alone, and else *does not hold*.
-Only seeds that all cells have are checked; where there is none, the means decide. Ties do not count as better. While a
-cell that it needs is missing or failed, nothing is known.
+Only seeds that all cells have are checked; where there is none, a claim that is true of the means holds only on
+average. Ties do not count as better. While a cell that it needs is missing or failed, nothing is known.
 
 Claims read up to {seeds} encoder seeds of a cell; a section of this page shows as many as the table above says. So the
 mean of one cell may differ between a claim, *Fidelity* and the table of its figure.

@@ -1,4 +1,4 @@
-"""Every method beside the figures that were reported for it: is our implementation the one that was published?"""
+"""Methods beside the figures that were reported for them: is our implementation the one that was published?"""
 
 from __future__ import annotations
 
