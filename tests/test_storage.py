@@ -118,6 +118,18 @@ def test_a_link_stays_and_leads_to_the_new_file(there, tmp_path):
     assert (names(here), names(disk)) == (["z.csv"], ["of mine.txt"])
 
 
+def test_links_into_one_folder_do_not_remove_each_others_files(tmp_path):
+    (tmp_path / "disk").mkdir()
+    links = [tmp_path / name / "state.pt" for name in "ab"]
+    for link in links:
+        link.parent.mkdir()
+        link.symlink_to(tmp_path / "disk" / f"{link.parent.name}.pt")
+    with replacing(links[0]) as temporary:
+        temporary.write_text("new")
+        remove_leftovers(links[1])
+    assert links[0].read_text() == "new"
+
+
 def test_a_writer_of_a_link_is_killed(tmp_path, monkeypatch):
     (tmp_path / "disk").mkdir()
     link = tmp_path / "state.pt"

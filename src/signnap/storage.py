@@ -23,7 +23,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     target = _behind(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{path.stem}-", suffix=path.suffix)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=path.suffix)
         os.close(handle)
     except OSError as error:
         raise cannot_write(path, error) from error
@@ -43,8 +43,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
 def remove_leftovers(path: str | Path) -> None:
     """Remove the temporary files that writers of ``path`` left beside it when they were killed."""
     path = Path(path)
+    target = _behind(path)
     drawn = "[a-z0-9_]" * 8  # what mkstemp puts between prefix and suffix
-    for leftover in _behind(path).parent.glob(f".{glob.escape(path.stem)}-{drawn}{glob.escape(path.suffix)}"):
+    for leftover in target.parent.glob(f".{glob.escape(target.stem)}-{drawn}{glob.escape(path.suffix)}"):
         with suppress(OSError):  # it does no harm where it is
             leftover.unlink()
 

@@ -50,10 +50,11 @@ def test_networkx_attributes_with_the_same_name_are_one_sentence(sentence):
     given = nx.path_graph(2)
     for node in given:
         given.nodes[node].update(x=[1, 2], x0="text")
-    for options in ({}, {"label_column": "x0"}):
+    for options in ({"feature_columns": ["x", "x0"]}, {"label_column": "x0"}):
         assert sentence(from_networkx, given, **options).startswith(
             "attribute 'x' of the NetworkX graph gives a feature 'x0', which is an attribute as well"
         )
+    assert from_networkx(given).feature_names == ("x0", "x1")  # the other is left out, as a note says
 
 
 def test_networkx_vectors_are_no_labels(sentence):

@@ -42,7 +42,8 @@ def test_encoders_that_several_cells_share_count_once(tmp_path):
     results = Results(tmp_path / "rows.jsonl")
     collapsed = {"collapsed": {"1": "constant"}}
     results.add(cell("DGI", "pubmed"), row([[70.0], [71.0]], **collapsed))
-    results.add(cell("DGI", "pubmed", looks=("spread",)), row([[70.5], [71.5], [72.5]]))
+    looks = {"silhouette": [0.1, 0.2, 0.3]}
+    results.add(cell("DGI", "pubmed", looks=("silhouette",)), row([[70.5], [71.5], [72.5]], looks=looks))
     tests = [line for line in measurements(results) if line["metric"] == "test accuracy"]
     assert [(line["encoder_seed"], line["value"]) for line in tests] == [(0, 70.0), (1, 71.0), (2, 72.5)]
     assert [line["collapsed"] for line in tests] == [False, True, False]

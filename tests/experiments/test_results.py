@@ -85,6 +85,23 @@ def test_seeds_of_several_devices_name_them_all(tmp_path):
     assert [row["seconds"] for row in found] == [1.5, 4.5]
 
 
+@pytest.mark.parametrize("odd", [replace(RAW, redrawn=1), replace(RAW, settings={"lr": [1]})])
+def test_what_could_not_be_read_again_is_not_written(odd, tmp_path):
+    results = Results(tmp_path / "rows.jsonl")
+    results.add(RAW, KNOWN)
+    with pytest.raises(
+        SignnapError, match=r"what was found for raw.* on synthetic is not a result that can be read again"
+    ):
+        results.add(odd, KNOWN)
+    assert [row["cell"] for row in Results(results.path)] == [asdict(RAW) | {"looks": []}]
+
+
+def test_a_failure_may_have_had_odd_settings(tmp_path):
+    results, odd = Results(tmp_path / "rows.jsonl"), replace(RAW, settings={"lr": [1]})
+    results.add(odd, {"seeds": [0], "error": "lr is [1]: expected a number"})
+    assert Results(results.path).find(odd, 1)["error"].startswith("lr is")
+
+
 def test_what_cannot_be_read_or_written(tmp_path):
     with pytest.raises(SignnapError, match=r"cannot read .*: Is a directory"):
         Results(tmp_path)
@@ -129,7 +146,7 @@ import os, signal
 from signnap.experiments.cells import Cell
 from signnap.experiments.results import Results
 os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)  # all is written, nothing is in its place
-Results({str(path)!r}).add(Cell("dgi", "cora"), {{"seeds": [0], "test": [[1.0]] * 1000}})
+Results({str(path)!r}).add(Cell("dgi", "cora"), {KNOWN | {"test": [[1.0] * 1000]}})
 """
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
     assert path.read_bytes() == before

@@ -91,6 +91,11 @@ def test_a_look_of_another_kind(look):
     assert refused(WHOLE | {"looks": WHOLE["looks"] | {look: [found]}})
 
 
+def test_a_method_that_does_not_train_has_empty_curves():
+    empty = {"iteration": [], "train": [], "val": []}
+    assert not refused(WHOLE | {"looks": WHOLE["looks"] | {"training-curves": [empty, None]}})
+
+
 def test_a_look_may_find_nothing_that_is_a_number():
     assert not refused(WHOLE | {"looks": WHOLE["looks"] | {"silhouette": [NAN, 0.5]}})
 

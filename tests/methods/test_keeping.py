@@ -267,3 +267,18 @@ def test_the_untrained_twin(small_graph):
     assert not np.array_equal(SIGNNAP(**SMALL | {"seed": 1}).untrained(small_graph).transform(small_graph), z)
     initial = model.task(small_graph).encoder.state_dict()
     assert all(torch.equal(value, initial[name]) for name, value in blank.encoder_.state_dict().items())
+
+
+class Measured(SIGNNAP):
+    """One whose encoder is built from numbers, not from shapes alone."""
+
+    def build_encoder(self, settings, sizes):
+        encoder = super().build_encoder(settings, sizes)
+        for parameter in encoder.parameters():
+            parameter.data = parameter.data / max(float(parameter.detach().std()), 1.0)
+        return encoder
+
+
+def test_a_subclass_may_build_its_encoder_from_numbers(small_graph, tmp_path):
+    model = Measured(dim=4, negatives=8, iterations=2).fit(small_graph, out=tmp_path)
+    assert (Measured.load(tmp_path).transform(small_graph) == model.transform(small_graph)).all()

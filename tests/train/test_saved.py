@@ -58,7 +58,6 @@ FOREIGN = {
     "one generator less": lambda state: state["generators"].pop("layers"),
     "a short generator": lambda state: state["generators"].update(layers=torch.zeros(16, dtype=torch.uint8)),
     "a generator of numbers": lambda state: state["generators"].update(layers=state["generators"]["layers"].float()),
-    "no best": lambda state: state.pop("best"),
     "a best that is none": part("best", "garbage"),
     "a best that nobody wanted": part("best", {"lowest": torch.zeros(())}),
 }
@@ -96,6 +95,16 @@ def test_a_best_iteration_that_does_not_fit(change, small_graph, tmp_path):
     state = RunFolder(tmp_path).load_state()
     change(state["best"])
     expect_refused(RunFolder(tmp_path), state, small_graph, patience=4)
+
+
+def test_a_state_from_before_there_was_a_best_iteration_continues(small_graph, start, snapshot, same):
+    whole, first, second = (start(small_graph) for _ in range(3))
+    list(whole.iterate(6)), list(first.iterate(3))
+    state = snapshot(first)
+    del state["best"]
+    second.restore(state)
+    list(second.iterate(6))
+    assert same(snapshot(second), snapshot(whole))
 
 
 def test_how_an_average_lies_in_a_file_does_not_matter(small_graph, start, snapshot, same):

@@ -42,7 +42,7 @@ def assemble(source: np.ndarray, target: np.ndarray, x: Any | None, num_nodes: i
 
 
 def _expect_numbering(num_nodes: int, ends: int) -> None:
-    """Refuse ids in place of row numbers, where only edges say how many nodes there are: memory is taken for each."""
+    """Refuse ids in place of row numbers, where nodes have nothing but these: memory is taken for each."""
     if num_nodes > max(_MAX_NODES, _NODES_PER_END * ends):
         found = f"{num_nodes:,} nodes for {ends:,} ends of edges"
         raise SignnapError(f"the graph has {found}: expected nodes numbered from 0, with few numbers left out")

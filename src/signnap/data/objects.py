@@ -85,7 +85,7 @@ def from_networkx(
     wanted: list[str] = []
     for name in as_list(chosen):
         unfolded = _unfold(name, attributes.get(name, []), ids)
-        if taken := [column for column in unfolded if column in attributes or column in columns]:
+        if taken := [column for column in unfolded if column in (*told, *as_list(chosen), *wanted)]:
             found = f"attribute {name!r} of {title} gives a feature {taken[0]!r}, which is an attribute as well"
             raise SignnapError(f"{found}: expected different names, so rename one")
         columns |= unfolded

@@ -90,7 +90,12 @@ class Results:
 
     def add(self, cell: Cell, row: dict[str, Any]) -> None:
         """Keep what was found for the seeds that nothing is known of, in the place of an earlier failure."""
-        known = {"cell": asdict(cell) | {"looks": [*cell.looks]}, **row}  # as it will be read again
+        known = {"cell": asdict(cell) | {"looks": [*cell.looks]}, **row}
+        try:
+            known = json.loads(json.dumps(known))  # as it will be read again
+            expect_whole(known)
+        except NOT_WHOLE as error:
+            raise SignnapError(f"what was found for {cell} is not a result that can be read again") from error
         with self._replaced():
             self._keep(cell, known, row["seeds"])
 

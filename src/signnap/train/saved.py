@@ -28,7 +28,7 @@ def expect_state_of(run: Run, state: dict[str, Any]) -> None:
         raise SignnapError("its iteration is no number of iterations")
     _expect_optimizer(run, state["optimizer"], iteration)
     _expect_generators(run.task.generators, state["generators"])
-    _expect_best(run.best, state.get("best"), iteration)
+    _expect_best(run.best, state.get("best", {}), iteration)
 
 
 def take_over(optimizer: torch.optim.Optimizer, entries: dict[int, dict[str, Tensor]]) -> None:
