@@ -63,3 +63,12 @@ def test_the_readme_sums_up_what_the_page_says(claim, verdict):
 def test_the_readme_counts_the_figures_within_range_as_the_page_does():
     (count,) = re.findall(r"seeds in (\d+ of \d+ cells)", (RESULTS / "table-fidelity.md").read_text("utf-8"))
     assert f"In {count} the paper's figure" in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_the_readme_says_what_our_departures_change_as_the_page_does():
+    page = (RESULTS / "table-letter.md").read_text("utf-8")
+    ((mean, cells, error),) = re.findall(
+        r"It is (\S+) on average over (\d+) cells, with a standard error of (\S+),", page
+    )
+    said = f"{mean} points on average over {cells} cells, with a standard error of {error}"
+    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
