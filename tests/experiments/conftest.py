@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
 from tiny_cells import GRAPH
 
+from signnap import Graph
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, logistic
 from signnap.experiments import runner
@@ -52,3 +55,14 @@ def trained(monkeypatch):
 @pytest.fixture
 def results(tmp_path):
     return Results(tmp_path / "rows.jsonl")
+
+
+@pytest.fixture(scope="session")
+def labelled():
+    """Three communities of thirty whose features say a little about them."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    ends = rng.integers(0, 90, (2, 900))
+    kept = (y[ends[0]] == y[ends[1]]) | (rng.random(900) < 0.1)
+    x = rng.random((90, 10)) + np.eye(3, 10)[y]
+    return Graph.from_edges(*ends[:, kept], x, y=torch.from_numpy(y), name="labelled")

@@ -28,17 +28,6 @@ KEYS = {
 
 
 @pytest.fixture(scope="module")
-def labelled():
-    """Three communities of thirty whose features say a little about them."""
-    rng = np.random.default_rng(0)
-    y = np.arange(90) % 3
-    ends = rng.integers(0, 90, (2, 900))
-    kept = (y[ends[0]] == y[ends[1]]) | (rng.random(900) < 0.1)
-    x = rng.random((90, 10)) + np.eye(3, 10)[y]
-    return Graph.from_edges(*ends[:, kept], x, y=torch.from_numpy(y), name="labelled")
-
-
-@pytest.fixture(scope="module")
 def models(labelled):
     return [SIGNNAP(dim=8, negatives=16, iterations=20, seed=seed).fit(labelled) for seed in range(2)]
 

@@ -9,24 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from signnap import SIGNNAP, Graph, Split, make_split, method_class, score, score_models
+from signnap import SIGNNAP, Split, make_split, method_class, score, score_models
 from signnap.cli import main
 from signnap.errors import SignnapError
 from signnap.experiments import judge
 
 SPLIT, QUICK = "inductive:random:0.5:0.2", {"probe": "linear-quick", "probe_seeds": 2}
 BY_HAND = Split([0, 1, 2], [3, 4, 5], [6, 7, 8], "mine", inductive=True)
-
-
-@pytest.fixture(scope="module")
-def labelled():
-    """Three communities of thirty whose features say a little about them."""
-    rng = np.random.default_rng(0)
-    y = np.arange(90) % 3
-    ends = rng.integers(0, 90, (2, 900))
-    kept = (y[ends[0]] == y[ends[1]]) | (rng.random(900) < 0.1)
-    x = rng.random((90, 10)) + np.eye(3, 10)[y]
-    return Graph.from_edges(*ends[:, kept], x, y=torch.from_numpy(y), name="labelled")
 
 
 @pytest.fixture(scope="module")

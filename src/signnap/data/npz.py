@@ -10,7 +10,7 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -31,16 +31,17 @@ NUMBERS, WHOLE, TEXT = "biuf", "iu", "U"  # numpy's one-letter kinds of data
 _DAMAGE = (OSError, EOFError, ValueError, RuntimeError, OverflowError, struct.error, zipfile.BadZipFile, zlib.error)
 
 
-def read_npz(path: str | Path, name: str | None = None) -> Graph:
+def read_npz(path: str | Path, name: str | None = None, build: Callable[..., Graph] = assemble) -> Graph:
     """Read ``adj_*``, ``attr_*`` (CSR parts, or dense ``adj_matrix`` and ``attr_matrix``), ``labels``, ``class_names``.
 
     Without ``attr_*`` the features are structural ones, recognisable by ``feature_names``. The name of a public data
-    set becomes "… (own)": an archive may hold anything.
+    set becomes "… (own)": an archive may hold anything. ``build`` makes the graph of its parts; public data sets have
+    all of them, and keep their names.
     """
     with NpzArchive(path) as archive:
         parts = graph_parts(archive, name or Path(path).stem)
     try:
-        return assemble(**parts)
+        return build(**parts)
     except SignnapError as error:
         raise SignnapError(f"{path}: {error}") from error
 

@@ -8,7 +8,6 @@ of a server with the layout of the raw folder, used instead of the original sour
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import sys
 from contextlib import suppress
@@ -23,10 +22,8 @@ from ..graph import EdgeReport, Graph
 from .catalog import DATASETS, DatasetFacts, RawFile
 from .download import fetch
 from .musae import read_facebook
-from .npz import WHOLE, NpzArchive, graph_parts, write_npz
+from .npz import WHOLE, NpzArchive, graph_parts, read_npz, write_npz
 from .planetoid import read_planetoid
-
-_log = logging.getLogger(__name__)
 
 _CACHE_VERSION = 1
 _PARTS = ("train", "val", "test")
@@ -93,14 +90,7 @@ def _read(folder: Path, name: str, facts: DatasetFacts) -> Graph:
         return read_planetoid(first.parent, name)
     if facts.family == "musae":
         return read_facebook(first.parent)
-    with NpzArchive(first) as archive:
-        parts = graph_parts(archive, name)
-    try:
-        graph = Graph.from_edges(**parts)
-    except SignnapError as error:
-        raise SignnapError(f"{first}: {error}") from error
-    _log.info("%s: %s", name, graph.report)
-    return graph
+    return read_npz(first, name, Graph.from_edges)
 
 
 def _download(file: RawFile, destination: Path) -> None:
