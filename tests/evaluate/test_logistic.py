@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.metrics import balanced_accuracy_score
 
-from signnap.evaluate import logistic_probe, score
+from signnap.evaluate import logistic, logistic_probe, score
 from signnap.evaluate.logistic import GRID
 from signnap.graph import SparseFeatures
 
@@ -76,21 +76,31 @@ def test_ties_go_to_the_smallest_c():
 
 
 @pytest.mark.parametrize(
-    ("accuracies", "tried", "best"),
+    ("accuracies", "likelihoods", "tried", "best"),
     [
-        ([5, 6, 5, 5, 5, 9], 5, 1),  # three in a row were worse: what comes then is not seen
-        ([5, 6, 5, 5, 7, 6, 6, 6, 9], 8, 4),
-        ([5, 5, 5, 5, 5, 4, 4, 5, 4, 4, 4, 9], 11, 0),  # as good is not worse
-        ([*range(len(GRID))], len(GRID), len(GRID) - 1),
+        ([5, 6, 5, 5, 5, 9], [1, 3, 2, 2, 2, 1], 5, 1),  # three in a row over-fit: what comes then is not seen
+        ([5, 6, 5, 5, 7, 6, 6, 6, 9], [9] + 8 * [1], 8, 4),
+        ([5, 5, 5, 5, 5, 4, 4, 5, 4, 4, 4, 9], [9] + 11 * [1], 11, 0),  # as many right are not fewer
+        ([5, 6, 5, 5, 5, 5, 9, *(6 * [6])], [*range(7), *(6 * [1])], 10, 6),  # likelier ones do not over-fit yet
+        ([*range(len(GRID))], len(GRID) * [1], len(GRID), len(GRID) - 1),
     ],
 )
-def test_the_grid_ends_after_three_that_are_worse(accuracies, tried, best, monkeypatch):
+def test_the_grid_ends_after_three_that_over_fit(accuracies, likelihoods, tried, best, monkeypatch):
     fitted, model = [], sklearn.linear_model.LogisticRegression
     fit = model.fit
     monkeypatch.setattr(model, "fit", lambda self, x, y: fitted.append(self.C) or fit(self, x, y))
     monkeypatch.setattr(model, "score", lambda self, x, y: accuracies[len(fitted) - 1])
+    monkeypatch.setattr(logistic, "_log_likelihood", lambda *_: likelihoods[len(fitted) - 1])
     result = logistic_probe(*clouds())
     assert (len(fitted), result.c) == (tried, GRID[best])
+
+
+def test_the_likelihood_is_that_of_true_classes_which_were_learned():
+    z, y, train, val, _ = (each.numpy() for each in clouds())
+    model = sklearn.linear_model.LogisticRegression().fit(z[train[y[train] != 1]], y[train[y[train] != 1]])
+    chances = model.predict_proba(z[val])  # of classes 0 and 2
+    expected = sum(np.log(row[label // 2]) for row, label in zip(chances, y[val], strict=True) if label != 1)
+    assert logistic._log_likelihood(model, z[val], y[val]) == pytest.approx(expected)
 
 
 def test_the_test_part_chooses_nothing():

@@ -136,7 +136,7 @@ def test_nothing_is_known_of_other_cells(few, tmp_path):
     head, rows = cells_of(authors.page(Results(tmp_path / "none.jsonl"), 2))
     assert {row["verdict"] for row in rows} == {"not run"} and "5 not run" in head
     _, rows = cells_of(authors.page(few, 1))  # the first encoder alone
-    assert (rows[0]["ours"], rows[3]["ours"]) == ("80.0 ± 0.0", "80.0 ± 0.0")
+    assert (rows[0]["ours"], rows[3]["ours"]) == ("80.0", "80.0")
 
 
 def test_the_page_shows_the_rows():

@@ -52,6 +52,8 @@ def test_what_differs_is_explained_and_no_explanation_outlives_its_cell():
         ("more stable", "does not hold"),
         *((f"holds up with depth on {graph}", "holds (") for graph in ("pubmed", "facebook")),
         *((about, "holds (") for about in ("K ≈ 1024", "ρ ≈ 0.3 to 0.5", "τ ≈ 0.1")),
+        ("stable over latent dimensions", "holds ("),
+        ("DropEdge is the best perturbation", "does not hold"),
     ],
 )
 def test_the_readme_sums_up_what_the_page_says(claim, verdict):

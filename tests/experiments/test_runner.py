@@ -192,6 +192,24 @@ def test_ctrl_c_does_not_wait_for_what_killed_judges_have_left(results, monkeypa
     assert begun == [1] and [*Results(results.path)] == []
 
 
+class Stopped(ThreadPoolExecutor):
+    """Judges that were told to stop before they began."""
+
+    def submit(self, *_):
+        (never := Future()).cancel()
+        return never
+
+
+def test_a_second_ctrl_c_finds_judges_that_never_began(results, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda jobs, *_, **__: Stopped(jobs))
+    with pytest.raises(KeyboardInterrupt):
+        fill([tiny("raw")], results, jobs=1, report=stop)
+    assert [*Results(results.path)] == []
+
+
 def test_ctrl_c_is_not_for_judges_elsewhere():
     before = active_children()
     with pytest.raises(KeyboardInterrupt), judging(1) as judges:

@@ -38,6 +38,7 @@ def test_finite_rows_in_the_graph_s_order_and_one_seed_one_result(name, small_gr
         model = quick(name).fit(graph)
         z = model.transform(graph)
         assert z.shape[0] == graph.num_nodes and z.dtype == np.float32 and np.isfinite(z).all()
+        assert torch.equal(model.embed(graph), torch.from_numpy(z))
         assert np.array_equal(quick(name).fit(graph).transform(graph), z)
         if not model.inductive or not model.equivariant:
             continue

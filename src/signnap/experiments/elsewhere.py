@@ -23,7 +23,8 @@ class Job:
     work: Callable[[], Any]
 
     def is_done(self) -> bool:
-        return self.promise.done()
+        """Whether the judge is done; one who was told to stop before it began never is."""
+        return self.promise.done() and not self.promise.cancelled()
 
     def is_lost(self) -> bool:
         """Wait for the judge, and tell whether it was killed."""

@@ -247,9 +247,9 @@ def embedded(
     seen = parts.training_graph(graph) if parts.inductive else None
 
     def rows(model: Method) -> Tensor:
-        z = model.embed_view(model.view(graph))
+        z = model.embed(graph)
         if seen is not None and model.inductive:
-            return z.index_copy(0, parts.train.to(z.device), model.embed_view(model.view(seen)))
+            return z.index_copy(0, parts.train.to(z.device), model.embed(seen))
         return z
 
     found = [subject if isinstance(subject, Tensor) else rows(subject) for subject in subjects]

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,8 +185,8 @@ def _trainee(plan: _Plan) -> Trainee:
     objective = dict(run.task.modules.items()).get("objective")
     chance = objective.chance() if isinstance(objective, Objective) else None
     lonely = plan.graph.num_nodes == 1  # one node always equals itself
-    names = [field.name for field in fields(plan.settings)]
-    return Trainee(run, None if lonely else Health(chance, settings=names), plan.folder)
+    own = {name: plan.facts[name] for name in plan.model.own_parts if name in plan.facts}
+    return Trainee(run, None if lonely else Health(chance, settings=asdict(plan.settings) | own), plan.folder)
 
 
 @contextmanager

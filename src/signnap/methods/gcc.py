@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, embedding
 
 from .. import rng
 from ..contracts import Encoder, Objective, Terms
@@ -93,7 +93,7 @@ class AttributeEncoder(SubgraphEncoder[AttributedGccSettings]):
 
     def read(self, subgraphs: Subgraphs, shared: Tensor, source: torch.Generator) -> Tensor:
         nodes, _, adjacency = subgraphs
-        return self.gcn(shared.index_select(0, nodes.flatten()).view(*nodes.shape, -1), adjacency)
+        return self.gcn(embedding(nodes, shared), adjacency)  # whose gradient has one order of sums, even on a GPU
 
 
 class InBatch(Objective):

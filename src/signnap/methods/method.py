@@ -203,10 +203,14 @@ class Method(Estimator):
         self._expect_fitted()
         return self.encoder_.eval()(view)
 
+    def embed(self, graph: Any) -> Tensor:
+        """Embed every node of a graph with the same features: (N, dim), on the device of the weights."""
+        return self.embed_view(self.view(graph))
+
     def transform(self, graph: Any) -> np.ndarray:
-        """Embed every node of a graph with the same features: (N, dim) float32, rows in the graph's order."""
+        """The embeddings as scikit-learn has them: (N, dim) float32, rows in the graph's order."""
         graph = load_graph(graph)
-        z = self.embed_view(self.view(graph)).float().cpu().numpy()
+        z = self.embed(graph).float().cpu().numpy()
         if getattr(self, "_sklearn_output_config", {}).get("transform") != "pandas":
             return z
         return import_module("pandas").DataFrame(z, index=graph.ids, columns=_names(z.shape[1]))

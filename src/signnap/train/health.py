@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import SignnapError
 
-#: A setting, and what to try with it.
-_NCE = ("objective", "the nce objective")
-_LOWER_LR, _HIGHER_LR = ("lr", "a lower lr"), ("lr", "a higher lr")
-_MORE_DECAY, _LESS_DECAY = ("weight_decay", "a higher weight_decay"), ("weight_decay", "a lower weight_decay")
-_LOWER_TEMPERATURE = ("temperature", "a lower temperature")
-_HIGHER_TEMPERATURE = ("temperature", "a higher temperature")
-_FEWER_LAYERS, _LOWER_DROP = ("layers", "fewer layers"), ("drop_edge", "a lower drop_edge")
+#: A setting, what to try with it, and the value that leaves nothing to try (None: there is none).
+_Suggestion = tuple[str, str, Any]
+_NCE: _Suggestion = ("objective", "the nce objective", "nce")
+_LOWER_LR: _Suggestion = ("lr", "a lower lr", None)
+_HIGHER_LR: _Suggestion = ("lr", "a higher lr", None)
+_MORE_DECAY: _Suggestion = ("weight_decay", "a higher weight_decay", None)
+_LESS_DECAY: _Suggestion = ("weight_decay", "a lower weight_decay", 0)
+_LOWER_TEMPERATURE: _Suggestion = ("temperature", "a lower temperature", None)
+_HIGHER_TEMPERATURE: _Suggestion = ("temperature", "a higher temperature", None)
+_FEWER_LAYERS: _Suggestion = ("layers", "fewer layers", 1)
+_LOWER_DROP: _Suggestion = ("drop_edge", "a lower drop_edge", 0)
 
 #: Embeddings whose mean norm is larger than this explode.
 _EXPLODING = 1e4
@@ -32,11 +37,11 @@ class Health:
     """Watches logged numbers for the four ways a run fails.
 
     ``chance`` is the loss of an embedding that tells nothing apart (None if unknown). Advice concerns only the
-    ``settings`` that the method has (None: any).
+    ``settings`` that the method has, and values that it does not have yet (None: any).
     """
 
     chance: float | None = None
-    settings: Collection[str] | None = None
+    settings: Mapping[str, Any] | None = None
     #: for each share, the last iteration, as far as we know, at which the loss was further away than that
     _away: dict[float, int] = field(default_factory=dict)
 
@@ -54,12 +59,12 @@ class Health:
         if norm > _EXPLODING and iteration > 1:
             return (
                 f"the embeddings explode {at} (mean norm {norm:.3g})"
-                f"{self._advice(_NCE, ('objective', 'normalised infonce'), _MORE_DECAY, _LOWER_LR)}"
+                f"{self._advice(_NCE, ('objective', 'normalised infonce', 'infonce'), _MORE_DECAY, _LOWER_LR)}"
             )
         if numbers["effective_rank"] < 1.05 and numbers["uniformity"] > -1e-4 and iteration > 1:
             return (
                 f"all embeddings are the same {at} (effective rank {numbers['effective_rank']:.2f})"
-                f"{self._advice(_NCE, _LESS_DECAY, _FEWER_LAYERS, _LOWER_DROP)}"
+                f"{self._advice(_NCE, _LOWER_LR, _LESS_DECAY, _FEWER_LAYERS, _LOWER_DROP)}"
             )
         if self.chance is not None and self._stuck(iteration, loss, self.chance):
             return (
@@ -68,8 +73,11 @@ class Health:
             )
         return None
 
-    def _advice(self, *suggestions: tuple[str, str]) -> str:
-        words = [what for setting, what in suggestions if self.settings is None or setting in self.settings]
+    def _advice(self, *suggestions: _Suggestion) -> str:
+        words = [
+            what for setting, what, last in suggestions
+            if self.settings is None or self.settings.get(setting, last) != last
+        ]  # fmt: skip
         return f": try {' or '.join(filter(None, [', '.join(words[:-1]), words[-1]]))}" if words else ""
 
     def _stuck(self, iteration: int, loss: float, chance: float) -> bool:

@@ -60,7 +60,7 @@ def page(results: Results, seeds: int) -> str:
     """The comparison in Markdown, with a sentence that counts the verdicts of the authors' own figures."""
     lines, verdicts = [], []
     for figure in figures():
-        found = [_line(figure, probe, results.find(cell(figure, probe), seeds)) for probe in figure["probes"]]
+        found = [_line(figure, probe, results.find(cell(figure, probe), seeds), seeds) for probe in figure["probes"]]
         lines += found
         verdicts += [found[0][_VERDICT]] * figure["own"]
     counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("agrees", "above", "misses", "failed", "not run"))
@@ -70,7 +70,7 @@ def page(results: Results, seeds: int) -> str:
     return f"{head}\n\n{markdown.table(_COLUMNS, lines)}"
 
 
-def _line(figure: dict[str, Any], probe: str, row: dict[str, Any] | None) -> list[str]:
+def _line(figure: dict[str, Any], probe: str, row: dict[str, Any] | None, seeds: int) -> list[str]:
     changes = "".join(f", {name} {value}" for name, value in figure["settings"].items())
     source = figure["source"] if figure["own"] else f"not the authors': {figure['source']}"
     start = [figure["method"] + changes, figure["graph"], figure["split"], probe]
@@ -81,4 +81,4 @@ def _line(figure: dict[str, Any], probe: str, row: dict[str, Any] | None) -> lis
         return [*start, "–", reported, "–", markdown.state(row), "–", source]
     gap = f"{ours.mean - mean:+.2f}"
     cost = f"{row['device']}, {row['seconds']:.0f}"
-    return [*start, plus_minus(ours.mean, ours.std, 1), reported, gap, verdict(ours, figure), cost, source]
+    return [*start, markdown.shown(row, seeds, digits=1), reported, gap, verdict(ours, figure), cost, source]
