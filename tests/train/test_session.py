@@ -285,9 +285,9 @@ class Ill(Health):
         return "it is ill" if iteration == 4 else None
 
 
-def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, same):
+def test_one_collapse_does_not_stop_others_that_are_kept(small_graph, start, snapshot, same, folder):
     ill, well = start(small_graph), start(small_graph, seed=1)
-    trainees = [Trainee(well, Health()), Trainee(ill, Ill())]
+    trainees = [Trainee(well, Health(), folder), Trainee(ill, Ill())]
     with pytest.raises(Collapsed, match=r"^training collapsed in 1 of 2 runs, first in number 2: it is ill; "):
         train(trainees, Timetable(10, log_every=4))
     assert (ill.iteration, well.iteration) == (4, 10)
@@ -295,6 +295,13 @@ def test_one_collapse_does_not_stop_the_others(small_graph, start, snapshot, sam
     alone = start(small_graph, seed=1)
     session(alone, 10)
     assert same(snapshot(well), snapshot(alone))
+
+
+def test_without_folders_nobody_trains_on_for_nothing(small_graph, start):
+    ill, well = start(small_graph), start(small_graph, seed=1)
+    with pytest.raises(Collapsed, match="in 1 of 2 runs, first in number 2: it is ill; --keep-going"):
+        train([Trainee(well, Health()), Trainee(ill, Ill())], Timetable(10, log_every=4))
+    assert (ill.iteration, well.iteration) == (4, 4)
 
 
 def test_a_collapse_of_one_of_several_names_its_folder(small_graph, start, folder):

@@ -113,7 +113,7 @@ def train(
     """Drive the loop to the end of the timetable for all trainees at once.
 
     Those with a folder can be killed and resumed at any moment. One whose patience is at its end is saved and taken
-    out, and one that collapses, too; the others finish before the error is raised.
+    out, and one that collapses, too; the others finish before the error is raised, if folders keep what they learn.
     """
     iterate = lockstep if profiler is None else profiler.lockstep
     by_run = {trainee.run: trainee for trainee in trainees}
@@ -140,6 +140,8 @@ def train(
                     elif len(collapsed) == 1:
                         _log.info("training goes on after a collapse: %s", wrong)
             report(iteration, words)
+            if collapsed and stop_on_collapse and not folders:
+                break
             finished, stopped = iteration == timetable.iterations, stop.is_set()  # asked once: who stops has saved
             if finished or stopped or now - saved >= wait:
                 before = time.perf_counter()
