@@ -157,10 +157,11 @@ def test_the_bound_is_below_that_of_info_nce():
     assert bound < math.log(12) - info_nce and not bound.requires_grad
 
 
-def test_tiles_cover_every_pair_once(tile):
+@pytest.mark.parametrize(("temperature", "unit"), [(0.5, math.log2(math.e)), (0.01, 1.0)])  # bits where they are safe
+def test_tiles_cover_every_pair_once(tile, temperature, unit):
     w = embeddings(13, D, 0).detach()
     seen, products = torch.zeros(13, 13), torch.zeros(13, 13, dtype=torch.float64)
-    for rows, columns, scores, spare in all_pairs.Tiles(w, 0.5):
+    for rows, columns, scores, spare in all_pairs.Tiles(w, temperature):
         assert scores.shape == spare.shape and len(scores) <= tile[0]
         assert scores.shape[1] <= (tile[0] if rows == columns else tile[1])
         seen[rows, columns] += 1
@@ -169,7 +170,7 @@ def test_tiles_cover_every_pair_once(tile):
             seen[columns, rows] += 1
             products[columns, rows] = scores.t()
     assert torch.all(seen == 1)
-    torch.testing.assert_close(products, (w @ w.t() / 0.5).fill_diagonal_(-math.inf))
+    torch.testing.assert_close(products, (w @ w.t() * unit / temperature).fill_diagonal_(-math.inf))
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.5])

@@ -33,7 +33,7 @@ def set_chunk(monkeypatch, scores, fewest=1):
 
 def rules():
     shift = torch.tensor(0.7, dtype=torch.float64)
-    return {"softmax": SoftmaxRule(), "binary": BinaryRule(shift, bounded=True), "careful": BinaryRule(shift)}
+    return {"softmax": SoftmaxRule(), "binary": BinaryRule(shift, bound=20.0), "careful": BinaryRule(shift)}
 
 
 def slow(rule, logits):

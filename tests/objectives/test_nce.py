@@ -5,10 +5,12 @@ import math
 import pytest
 import torch
 from gathered import candidates, embeddings, info_nce, prepared, scores
+from torch.nn.functional import softplus
 
 from dense import agree, source_of
 from signnap.errors import SignnapError
 from signnap.objectives import NCE, build_objective
+from signnap.objectives.nce import BinaryRule, _sum_of_logs
 
 N, K, D = 13, 5, 4
 SHARES = [1, 4, 0]
@@ -164,3 +166,23 @@ def test_short_embeddings_after_long_ones_stay_finite():
     terms = objective(short, short, source_of(3))
     terms.total.backward()
     assert terms.total.isfinite() and short.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("k", [1, 7, 24, 64])
+@pytest.mark.parametrize("bound", [0.0, 4.0, 11.0, 50.0])
+def test_logarithms_of_products_are_sums_of_logarithms(k, bound):
+    """Also where all numbers are as large as the bound allows: no product of them overflows."""
+    drawn = 1 + torch.rand(5, k, generator=source_of(0)) * math.exp(bound)
+    for above in (drawn, torch.full((5, k), 1 + math.exp(bound))):
+        wanted = above.double().log().sum(dim=1)
+        torch.testing.assert_close(_sum_of_logs(above, bound).double(), wanted, rtol=2e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("bound", [12.0, 59.0, math.inf])
+def test_every_bound_gives_the_same_numbers(bound):
+    rule, scores = BinaryRule(torch.tensor(3.0), bound), 4 * torch.randn(6, 32, generator=source_of(0))
+    wanted = softplus(scores.double() - 3).sum(dim=1), scores.double().logsumexp(dim=1), (scores.double() - 3).sigmoid()
+    found = scores.clone()
+    negative, log_sum = rule(found, torch.zeros(6), torch.empty_like(found))
+    for got, expected in zip((negative, log_sum, found), wanted, strict=True):
+        torch.testing.assert_close(got.double(), expected, rtol=1e-5, atol=1e-6)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..contracts import Encoder
 from ..errors import SignnapError
 from ..graph import View, multiply_all
+from ..products import matmul
 from .activations import find_activation
 
 
@@ -92,7 +93,7 @@ class ConvolutionalStack(Encoder):
         first, *rest = self.layers
         found = [first(product, view) for product, view in zip(products, views, strict=True)]
         for layer in rest:
-            found = [layer(h @ layer.weight, view) for h, view in zip(found, views, strict=True)]
+            found = [layer(matmul(h, layer.weight), view) for h, view in zip(found, views, strict=True)]
         return found
 
     def _normalizes(self) -> bool:

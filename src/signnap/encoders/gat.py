@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..contracts import Encoder
 from ..errors import SignnapError
 from ..graph import View, attention, drop_features, dropout, multiply, spmm
+from ..products import matmul
 from .activations import find_activation
 
 
@@ -101,5 +102,5 @@ class GATStack(Encoder):
         first, *rest = self.layers
         h = first(product, view)
         for layer in rest:
-            h = layer(dropout(h, self.dropout, self.training) @ layer.weight, view)
+            h = layer(matmul(dropout(h, self.dropout, self.training), layer.weight), view)
         return h

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from ..contracts import Encoder
 from ..graph import View, convolve, dropout, multiply, multiply_all
+from ..products import matmul
 
 
 class GraphConvolution(nn.Module):
@@ -63,7 +64,7 @@ class GCNStack(Encoder):
         for convolution in rest:
             handed_on = self._joined(dropout(h, self.dropout, self.training, rectify=True), handed_on)
             del h
-            h = convolution(handed_on @ convolution.weight, views)
+            h = convolution(matmul(handed_on, convolution.weight), views)
         return list(h.unbind())
 
     def _joined(self, h: Tensor, before: Tensor | None) -> Tensor:

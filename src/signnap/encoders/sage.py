@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ..contracts import Encoder
 from ..graph import View, drop_features, dropout, multiply
+from ..products import matmul
 
 
 class SAGEStack(Encoder):
@@ -31,7 +32,7 @@ class SAGEStack(Encoder):
         h = view.neighbour_mean(h) + self.biases[0]
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             h = dropout(h, self.dropout, self.training, rectify=True)
-            h = view.neighbour_mean(h @ weight) + bias
+            h = view.neighbour_mean(matmul(h, weight)) + bias
         return h
 
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from ..products import matmul
 from .dropout import dropout
 from .foreign import feature_matrix
 from .masked import MaskedFeatures, Unmasked, applied
@@ -42,7 +43,7 @@ def multiply(x: Features, weight: Tensor) -> Tensor:
     """``x @ weight`` for every kind of features, differentiable in the weight (features are data)."""
     if isinstance(x, MaskedFeatures):
         return multiply(x.base, weight * x.kept[:, None])
-    return x @ weight if isinstance(x, Tensor) else _Multiply.apply(weight, x)
+    return matmul(x, weight) if isinstance(x, Tensor) else _Multiply.apply(weight, x)
 
 
 def multiply_all(xs: Sequence[Features], weight: Tensor) -> list[Tensor]:
@@ -66,7 +67,7 @@ def _by_columns(base: Tensor, xs: Sequence[Features], weight: Tensor) -> list[Te
     everything = weight.new_ones(len(weight), dtype=torch.bool)
     masks = [x.kept if isinstance(x, MaskedFeatures) else everything for x in xs]
     common = torch.stack(masks).all(dim=0)
-    shared, found = base @ (weight * common[:, None]), []
+    shared, found = matmul(base, weight * common[:, None]), []
     for mask in masks:
         own = (mask & ~common).nonzero().squeeze(1)
         found.append(torch.addmm(shared, base.index_select(1, own), weight.index_select(0, own)))

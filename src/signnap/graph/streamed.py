@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ..gpu import usable
+from ..products import matmul
 from .sparse import SparseFeatures
 
 #: What is done to a chunk of rows; random numbers come from the generator.
@@ -56,7 +57,7 @@ class StreamedFeatures:
 
     def times(self, dense: Tensor) -> Tensor:
         """The product with a dense matrix (no gradients)."""
-        return torch.cat([chunk @ dense for _, chunk in self.chunks()])
+        return torch.cat([matmul(chunk, dense) for _, chunk in self.chunks()])
 
     def transposed_times(self, dense: Tensor) -> Tensor:
         """The product of the transpose with a dense matrix (no gradients)."""

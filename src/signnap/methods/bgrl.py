@@ -14,6 +14,7 @@ from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders import ConvolutionalStack
 from ..graph import View
+from ..products import Linear
 from ..train.loop import Step
 from .baseline_settings import BgrlSettings
 from .contrastive import TwoViewMethod
@@ -36,9 +37,9 @@ class Prediction(Objective):
         place = generator.device
         with rng.as_default(generator):
             self.predictor = nn.Sequential(
-                nn.Linear(dim, _PREDICTOR, device=place),
+                Linear(dim, _PREDICTOR, device=place),
                 nn.PReLU(device=place),
-                nn.Linear(_PREDICTOR, dim, device=place),
+                Linear(_PREDICTOR, dim, device=place),
             )
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:

@@ -13,6 +13,7 @@ from ..contracts import Encoder
 from ..encoders.gat import GATLayer, GATStack
 from ..graph import View, dropout
 from ..objectives.reconstruction import product_cosines, sharpened, unit_rows
+from ..products import Linear
 from ..train.loop import Step, Task
 from ..train.regions import region
 from .baseline_settings import GraphmaeSettings
@@ -77,7 +78,7 @@ class Decoder(nn.Module):
     def __init__(self, dim: int, num_features: int, dropout: float, attention_dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
-        self.bridge = nn.Linear(dim, dim, bias=False)
+        self.bridge = Linear(dim, dim, bias=False)
         self.layer = GATLayer(dim, 1, num_features, attention_dropout, bias=True)
 
     def remask(self, z: Tensor, mask: Mask) -> Tensor:

@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import linear, normalize
+from torch.nn.functional import normalize
 
 from .. import rng
 from ..contracts import Objective, Terms
 from ..errors import SignnapError
 from ..gpu import EXP_IS_SAFE, MAX_DIM, usable
+from ..products import Linear, add_gradients, by_onednn, linear, pairs
 from .checks import expect_scores
 
 #: Rows and columns of a tile of scores: what two cores were fastest with, or large enough to keep a GPU busy.
@@ -58,7 +59,7 @@ class AllPairs(Objective):
             place = generator.device
             with rng.as_default(generator):
                 self.projector = nn.Sequential(
-                    nn.Linear(dim, self.width, device=place), nn.ELU(), nn.Linear(self.width, dim, device=place)
+                    Linear(dim, self.width, device=place), nn.ELU(), Linear(self.width, dim, device=place)
                 )
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
@@ -103,35 +104,38 @@ class Tile(NamedTuple):
 class Tiles:
     """w·wᵀ/τ on and above its diagonal, where it is −∞, for no row is its own candidate; as often as it is asked for.
 
-    Everything is transposed: a product whose long side comes last uses whole vectors, however few coordinates.
+    Where exponentials are safe (``plain``), scores are given in bits: powers of two are raised in one pass of vectors
+    on every processor, those of e on Intel's alone.
     """
 
     def __init__(self, w: Tensor, temperature: float) -> None:
-        self.columns_of, self.plain = w.t().contiguous(), 1 / temperature < EXP_IS_SAFE
-        self.scaled = self.columns_of / temperature
+        # MKL wants rows to lie apart: a product whose long side comes last uses whole vectors, however few coordinates.
+        self.w = w if by_onednn(w, w) else w.t().contiguous().t()
+        self.plain = 1 / temperature < EXP_IS_SAFE
+        self.scaled = self.w * ((math.log2(math.e) if self.plain else 1.0) / temperature)
         self.high, self.wide = (min(side, len(w)) for side in (_GPU_TILE if w.is_cuda else _CPU_TILE))
         self.buffers = w.new_empty(2, self.high * max(self.high, self.wide))
 
     def __iter__(self) -> Iterator[Tile]:
-        count = self.columns_of.shape[1]
+        count = len(self.w)
         for above in range(0, count, self.high):
             below = min(above + self.high, count)
             for left in (above, *range(below, count, self.wide)):
                 rows = slice(above, below)
                 columns = rows if left == above else slice(left, min(left + self.wide, count))
                 shape = below - above, columns.stop - columns.start
-                scores, spare = (buffer[: math.prod(shape)].view(shape) for buffer in self.buffers)
-                torch.mm(self.scaled[:, rows].t(), self.columns_of[:, columns], out=scores)
+                buffer, spare = (buffer[: math.prod(shape)].view(shape) for buffer in self.buffers)
+                scores = pairs(self.scaled[rows], self.w[columns], out=buffer)
                 if rows == columns:
                     scores.fill_diagonal_(-math.inf)
                 yield Tile(rows, columns, scores, spare)
 
     def log_sums(self) -> Tensor:
         """log D of every row. A tile adds to its rows and, standing also for its mirror image, to its columns."""
-        found = self.columns_of.new_full(self.columns_of.shape[1:], 0.0 if self.plain else -math.inf)
+        found = self.w.new_full((len(self.w),), 0.0 if self.plain else -math.inf)
         join = torch.add if self.plain else torch.logaddexp
         for rows, columns, scores, _ in self:
-            reduce = scores.exp_().sum if self.plain else scores.logsumexp
+            reduce = scores.exp2_().sum if self.plain else scores.logsumexp
             found[rows] = join(found[rows], reduce(dim=1))
             if rows != columns:
                 found[columns] = join(found[columns], reduce(dim=0))
@@ -139,17 +143,16 @@ class Tiles:
 
     def pull(self, log_sums: Tensor) -> Tensor:
         """Σ_b exp(S_ab)·(1/D_a + 1/D_b)·w_b for every row a."""
-        shares, pull = log_sums.neg().exp_(), torch.zeros_like(self.columns_of)
+        shares, found = log_sums.neg().exp_(), torch.zeros_like(self.w)
         for rows, columns, scores, spare in self:
             if self.plain:
-                weights = scores.exp_().mul_(torch.add(shares[rows, None], shares[columns], out=spare))
+                weights = scores.exp2_().mul_(torch.add(shares[rows, None], shares[columns], out=spare))
             else:
                 torch.sub(scores, log_sums[rows, None], out=spare).exp_()
                 weights = scores.sub_(log_sums[columns]).exp_().add_(spare)
-            pull[:, rows].addmm_(self.columns_of[:, columns], weights.t())
-            if rows != columns:
-                pull[:, columns].addmm_(self.columns_of[:, rows], weights)
-        return pull.t().contiguous()
+            mirror = None if rows == columns else found[columns]
+            add_gradients(weights, self.w[rows], self.w[columns], found[rows], mirror)
+        return found.contiguous()
 
 
 class Kernels(NamedTuple):

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..gpu import MAX_DIM, usable
 from ..graph.kernels import csr
+from ..products import add_gradients, pairs
 
 #: Scores in one chunk: 2 MiB, which stay in the cores' caches between the passes over them, or 128 MiB for a GPU, which
 #: is busy for longer than it takes to launch the passes.
@@ -23,10 +24,10 @@ _CPU_CHUNK, _GPU_CHUNK = 1 << 19, 1 << 25
 _FEWEST = 64
 
 #: Writes Σ_k score·(bank row) of some anchors into what it is given, with the scores as they are by then.
-Combine = Callable[[Tensor], Tensor]
+Combine = Callable[[Tensor], object]
 
-#: From anchors over the temperature and a buffer for their scores, which it fills, to what combines them.
-Score = Callable[[Tensor, Tensor], Combine]
+#: From anchors over the temperature and a buffer that it may use, to their scores and what combines them.
+Score = Callable[[Tensor, Tensor], tuple[Tensor, Combine]]
 
 
 class RowRule(Protocol):
@@ -81,8 +82,9 @@ def score_chunks(scaled: Tensor, bank: Tensor, negatives: Tensor) -> Iterator[Ch
         end = min(stop * share, count)
         for first in range(start * share, end, height):
             anchors = slice(first, min(first + height, end))
-            scores, spare = buffers[:, : anchors.stop - first]
-            yield Chunk(anchors, scores, spare, score(scaled[anchors], scores))
+            buffer, spare = buffers[:, : anchors.stop - first]
+            scores, combine = score(scaled[anchors], buffer)
+            yield Chunk(anchors, scores, spare, combine)
 
 
 def _shared_negatives(bank: Tensor, negatives: Tensor) -> Score:
@@ -90,15 +92,13 @@ def _shared_negatives(bank: Tensor, negatives: Tensor) -> Score:
     groups, k = negatives.shape
     rows = bank.index_select(0, negatives.reshape(-1)).view(groups, k, -1)
 
-    def score(scaled: Tensor, scores: Tensor) -> Combine:
+    def score(scaled: Tensor, buffer: Tensor) -> tuple[Tensor, Combine]:
+        if groups == 1:
+            scores = pairs(scaled, rows[0], out=buffer)
+            return scores, lambda out: add_gradients(scores, scaled, rows[0], out.zero_())
         by_group = lambda of: of.view(groups, -1, of.shape[1])
-        torch.bmm(by_group(scaled), rows.transpose(1, 2), out=by_group(scores))
-
-        def combine(out: Tensor) -> Tensor:
-            torch.bmm(by_group(scores), rows, out=by_group(out))
-            return out
-
-        return combine
+        torch.bmm(by_group(scaled), rows.transpose(1, 2), out=by_group(buffer))
+        return buffer, lambda out: torch.bmm(by_group(buffer), rows, out=by_group(out))
 
     return score
 
@@ -107,11 +107,11 @@ def _own_negatives(bank: Tensor, negatives: Tensor) -> Score:
     """Every anchor with its own negatives: sampled products over a CSR pattern, K entries per row."""
     count, k = negatives.shape
 
-    def score(scaled: Tensor, scores: Tensor) -> Combine:
+    def score(scaled: Tensor, buffer: Tensor) -> tuple[Tensor, Combine]:
         indptr = torch.arange(0, count * k + 1, k, dtype=torch.int32, device=scaled.device)
-        pattern = csr(indptr, negatives.reshape(-1), scores.zero_().view(-1), (count, len(bank)))
+        pattern = csr(indptr, negatives.reshape(-1), buffer.zero_().view(-1), (count, len(bank)))
         torch.sparse.sampled_addmm(pattern, scaled, bank.t(), out=pattern)
-        return lambda out: torch.addmm(out, pattern, bank, beta=0, out=out)
+        return buffer, lambda out: torch.addmm(out, pattern, bank, beta=0, out=out)
 
     return score
 

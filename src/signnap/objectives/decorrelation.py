@@ -14,6 +14,7 @@ from torch import Tensor
 from ..contracts import Objective, Terms
 from ..errors import SignnapError
 from ..geometry import ROUNDING
+from ..products import matmul
 
 
 class BarlowTwins(Objective):
@@ -85,4 +86,4 @@ def standardised(z: Tensor) -> Tensor:
 
 def correlations(left: Tensor, right: Tensor) -> Tensor:
     """Correlation (d, d) of each standardised column on the left with each on the right."""
-    return left.t() @ right / len(left)
+    return matmul(left.t(), right) / len(left)

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ..graph import Features, SparseFeatures, StreamedFeatures, applied, multiply
+from ..products import matmul
 
 #: Shorter rows are taken for this long.
 _SHORTEST = 1e-12
@@ -47,8 +48,8 @@ def product_cosines(left: Tensor, right: Tensor, units: Tensor | SparseFeatures,
 def squared_lengths(left: Tensor, right: Tensor) -> Tensor:
     """‖row‖² of ``left @ right``, by whichever way takes fewer multiplications."""
     if right.shape[1] <= right.shape[0]:
-        return (left @ right).square().sum(dim=1)
-    return torch.linalg.vecdot(left @ (right @ right.t()), left)
+        return matmul(left, right).square().sum(dim=1)
+    return torch.linalg.vecdot(matmul(left, right @ right.t()), left)
 
 
 def sharpened(cosines: Tensor, sharpness: float) -> Tensor:
