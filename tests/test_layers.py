@@ -8,7 +8,19 @@ import pytest
 
 import signnap
 
-FOUNDATIONS = ["errors", "storage", "rng", "config", "products", "gpu", "graph", "geometry", "rows", "contracts"]
+FOUNDATIONS = [
+    "errors",
+    "storage",
+    "rng",
+    "config",
+    "processor",
+    "products",
+    "gpu",
+    "graph",
+    "geometry",
+    "rows",
+    "contracts",
+]
 PARTS = ["data", "perturb", "encoders", "objectives", "walks"]
 JUDGES = ["evaluate", "analyze"]
 LIBRARY = [*FOUNDATIONS, *PARTS, "train", "methods", *JUDGES]

@@ -161,19 +161,11 @@ def test_small_products_and_other_makers_are_left_to_torch(monkeypatch):
     assert not by_onednn(torch.zeros(200, 16), torch.zeros(16, 16))
     monkeypatch.undo()
     products._mkl_is_slow.cache_clear()
-    monkeypatch.setattr(products, "_maker", lambda: "vendor_id\t: GenuineIntel")
+    monkeypatch.setattr(products, "processor_name", lambda: "Xeon (GenuineIntel)")
     try:
         assert not by_onednn(torch.zeros(2000, 16), torch.zeros(16, 16))
     finally:
         products._mkl_is_slow.cache_clear()
-
-
-def test_where_there_is_no_cpuinfo_the_platform_is_asked(monkeypatch, tmp_path):
-    monkeypatch.setattr(products, "Path", lambda _: tmp_path / "cpuinfo")
-    monkeypatch.setattr(products.platform, "processor", lambda: "AMD64 Family 26, AuthenticAMD")
-    assert "AuthenticAMD" in products._maker()
-    (tmp_path / "cpuinfo").write_text("processor\t: 0\nvendor_id\t: GenuineIntel\n")
-    assert products._maker() == "vendor_id\t: GenuineIntel"
 
 
 def test_finite_differences():

@@ -8,14 +8,14 @@ and aᵀ·b the gradient of filters of one pixel. Everywhere else these function
 
 from __future__ import annotations
 
-import platform
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from .processor import processor_name
 
 #: Fewer numbers are multiplied before oneDNN is ready to begin.
 _SMALLEST = 20480
@@ -37,15 +37,7 @@ def _mkl_is_slow() -> bool:
     libraries = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
     if not libraries or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
-    return "AVX512" in torch.backends.cpu.get_cpu_capability() and "AuthenticAMD" in _maker()
-
-
-def _maker() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        return next(line for line in lines if line.startswith("vendor_id"))
-    except (OSError, StopIteration):  # not Linux, or not x86
-        return platform.processor()
+    return "AVX512" in torch.backends.cpu.get_cpu_capability() and "AuthenticAMD" in processor_name()
 
 
 class _Product(torch.autograd.Function):

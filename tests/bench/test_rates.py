@@ -17,11 +17,11 @@ def test_a_rate_is_work_over_time(monkeypatch):
 def test_products_are_made_in_the_precision_asked_for(precision, monkeypatch):
     seen = []
 
-    def watched(left, right, out):
+    def watched(left, right):
         seen.append((left.dtype, torch.get_float32_matmul_precision()))
 
     before = torch.get_float32_matmul_precision()
-    monkeypatch.setattr(torch, "mm", watched)
+    monkeypatch.setattr(rates, "matmul", watched)
     rates.matmul_rate(CPU, precision, size=8)
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
     assert set(seen) == {(kind, "high" if precision == "tf32" else "highest")}

@@ -84,7 +84,7 @@ def test_more_negatives_than_nodes(share):
 def test_chunks_visit_every_anchor_once_in_order(share, chunk):
     z, _, bank = inputs()
     index = candidates(N, K, share, seed=3)
-    seen, combined = [], torch.empty_like(z)
+    seen, combined = [], torch.ones_like(z)
     negatives = draw_negatives(N, K, share, source_of(3))
     for anchors, values, _, combine in score_chunks(z.detach(), bank, negatives):
         assert torch.allclose(values, scores(z, bank, index[:, 1:], 1.0)[anchors])
@@ -94,7 +94,7 @@ def test_chunks_visit_every_anchor_once_in_order(share, chunk):
         combine(combined[anchors])
     assert seen == list(range(N))
     logits = scores(z, bank, index[:, 1:], 1.0)
-    assert torch.allclose(combined, 2 * torch.einsum("nk,nkd->nd", logits, bank[index[:, 1:]]))
+    assert torch.allclose(combined, 1 + 2 * torch.einsum("nk,nkd->nd", logits, bank[index[:, 1:]]))
 
 
 def test_parts_of_a_group_are_no_smaller_than_the_fewest(monkeypatch):

@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from ..products import matmul
+
 _PRECISE = {"float32": "highest", "tf32": "high", "bf16": "highest"}  # as torch calls them
 
 
@@ -16,11 +18,10 @@ def matmul_rate(device: torch.device, precision: str = "float32", size: int | No
     size = size or (8192 if device.type == "cuda" else 2048)
     kind = torch.bfloat16 if precision == "bf16" else torch.float32
     left, right = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
-    out = torch.empty_like(left)
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(_PRECISE[precision])
     try:
-        return 2 * size**3 / best_seconds(lambda: torch.mm(left, right, out=out), device)
+        return 2 * size**3 / best_seconds(lambda: matmul(left, right), device)
     finally:
         torch.set_float32_matmul_precision(before)
 

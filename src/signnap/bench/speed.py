@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable
 from statistics import median
@@ -13,6 +12,7 @@ import torch
 from ..data import load_graph
 from ..graph import Graph
 from ..methods.signnap import SIGNNAP
+from ..processor import processor_name
 from .floor import step_operations
 from .rates import matmul_rate
 from .twins import DenseGraceStep, PerAnchorStep, scatter_propagation
@@ -53,7 +53,7 @@ def measure_speed() -> dict[str, Any]:
         "measured_on": {name: what for name, (_, _, _, what) in pairs.items()},
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor_name(),
     }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from .. import __version__
+from ..processor import processor_name
 
 
 def provenance(device: torch.device | None = None) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def provenance(device: torch.device | None = None) -> dict[str, Any]:
     return {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "command": shlex.join([*_program(sys.argv[0]), *sys.argv[1:]]),
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
+        "device": torch.cuda.get_device_name() if on_gpu else processor_name(),
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "torch": torch.__version__,

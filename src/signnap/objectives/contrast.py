@@ -23,7 +23,7 @@ _CPU_CHUNK, _GPU_CHUNK = 1 << 19, 1 << 25
 #: Anchors in a part of a group, at least, however many negatives: each part reads all their bank rows anew.
 _FEWEST = 64
 
-#: Writes Σ_k score·(bank row) of some anchors into what it is given, with the scores as they are by then.
+#: Adds Σ_k score·(bank row) of some anchors to what it is given, with the scores as they are by then.
 Combine = Callable[[Tensor], object]
 
 #: From anchors over the temperature and a buffer that it may use, to their scores and what combines them.
@@ -95,10 +95,10 @@ def _shared_negatives(bank: Tensor, negatives: Tensor) -> Score:
     def score(scaled: Tensor, buffer: Tensor) -> tuple[Tensor, Combine]:
         if groups == 1:
             scores = pairs(scaled, rows[0], out=buffer)
-            return scores, lambda out: add_gradients(scores, scaled, rows[0], out.zero_())
+            return scores, lambda out: add_gradients(scores, scaled, rows[0], out)
         by_group = lambda of: of.view(groups, -1, of.shape[1])
         torch.bmm(by_group(scaled), rows.transpose(1, 2), out=by_group(buffer))
-        return buffer, lambda out: torch.bmm(by_group(buffer), rows, out=by_group(out))
+        return buffer, lambda out: by_group(out).baddbmm_(by_group(buffer), rows)
 
     return score
 
@@ -111,7 +111,7 @@ def _own_negatives(bank: Tensor, negatives: Tensor) -> Score:
         indptr = torch.arange(0, count * k + 1, k, dtype=torch.int32, device=scaled.device)
         pattern = csr(indptr, negatives.reshape(-1), buffer.zero_().view(-1), (count, len(bank)))
         torch.sparse.sampled_addmm(pattern, scaled, bank.t(), out=pattern)
-        return buffer, lambda out: torch.addmm(out, pattern, bank, beta=0, out=out)
+        return buffer, lambda out: torch.addmm(out, pattern, bank, out=out)
 
     return score
 
@@ -153,7 +153,7 @@ def _by_chunks(
     z: Tensor, other: Tensor, bank: Tensor, negatives: Tensor, temperature: float, rule: RowRule, want_other: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """Loss and InfoNCE value of every anchor, and the gradients of their sums times the temperature."""
-    scaled, z_grad = z / temperature, torch.empty_like(z)
+    scaled, z_grad = z / temperature, torch.zeros_like(z)
     positive = torch.linalg.vecdot(scaled, other)
     negative, log_sum = torch.empty_like(positive), torch.empty_like(positive)
     for anchors, scores, spare, combine in score_chunks(scaled, bank, negatives):

@@ -1,0 +1,23 @@
+"""The name of the processor, wherever the system keeps it."""
+
+import pytest
+
+from signnap import processor
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\n", "AMD EPYC (AuthenticAMD)"),
+        ("vendor_id\t: GenuineIntel\n", "GenuineIntel"),
+        ("processor\t: 0\nBogoMIPS\t: 50.00\n", "arm, as the platform says"),
+        (None, "arm, as the platform says"),
+    ],
+    ids=["both", "maker alone", "neither", "no file"],
+)
+def test_what_the_system_tells(text, name, tmp_path, monkeypatch):
+    monkeypatch.setattr(processor, "_CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(processor.platform, "processor", lambda: "arm, as the platform says")
+    if text is not None:
+        (tmp_path / "cpuinfo").write_text(text)
+    assert processor.processor_name() == name
