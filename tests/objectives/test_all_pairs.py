@@ -176,7 +176,8 @@ def test_tiles_cover_every_pair_once(tile, temperature, unit):
 @pytest.mark.parametrize("temperature", [0.01, 0.5])
 def test_nothing_is_as_large_as_all_pairs_or_waits_for_numbers(temperature, monkeypatch):
     n, d = 3000, 16
-    monkeypatch.setattr(all_pairs, "_CPU_TILE", (200, 500))
+    for name in ("_CPU_TILE", "_ONEDNN_TILE"):
+        monkeypatch.setattr(all_pairs, name, (200, 500))
     objective = AllPairs(temperature, projector=8)
     objective.prepare(n, d, source_of(0))
     z1, z2 = (torch.randn(n, d, generator=source_of(seed)).requires_grad_() for seed in (0, 1))

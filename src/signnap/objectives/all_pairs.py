@@ -29,8 +29,9 @@ from ..gpu import EXP_IS_SAFE, MAX_DIM, usable
 from ..products import Linear, add_gradients, by_onednn, linear, pairs
 from .checks import expect_scores
 
-#: Rows and columns of a tile of scores: what two cores were fastest with, or large enough to keep a GPU busy.
-_CPU_TILE, _GPU_TILE = (512, 4096), (8192, 8192)
+#: Rows and columns of a tile of scores: what two cores were fastest with, by MKL and by oneDNN, or large enough to keep
+#: a GPU busy.
+_CPU_TILE, _ONEDNN_TILE, _GPU_TILE = (512, 4096), (1024, 1024), (8192, 8192)
 
 
 class AllPairs(Objective):
@@ -110,10 +111,12 @@ class Tiles:
 
     def __init__(self, w: Tensor, temperature: float) -> None:
         # MKL wants rows to lie apart: a product whose long side comes last uses whole vectors, however few coordinates.
-        self.w = w if by_onednn(w, w) else w.t().contiguous().t()
+        fast = by_onednn(w, w)
+        self.w = w if fast else w.t().contiguous().t()
         self.plain = 1 / temperature < EXP_IS_SAFE
         self.scaled = self.w * ((math.log2(math.e) if self.plain else 1.0) / temperature)
-        self.high, self.wide = (min(side, len(w)) for side in (_GPU_TILE if w.is_cuda else _CPU_TILE))
+        tile = _GPU_TILE if w.is_cuda else _ONEDNN_TILE if fast else _CPU_TILE
+        self.high, self.wide = (min(side, len(w)) for side in tile)
         self.buffers = w.new_empty(2, self.high * max(self.high, self.wide))
 
     def __iter__(self) -> Iterator[Tile]:
