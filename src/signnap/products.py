@@ -26,7 +26,7 @@ _FEWEST = 512
 
 def by_onednn(a: Tensor, b: Tensor) -> bool:
     """Whether oneDNN is the faster one to multiply rows of a with rows of b."""
-    if not (a.dtype == b.dtype == torch.float32) or a.is_cuda or not _mkl_is_slow():
+    if not (a.dtype == b.dtype == torch.float32) or a.device.type != "cpu" or not _mkl_is_slow():
         return False
     return a.numel() > _SMALLEST and min(*a.shape, *b.shape) >= 16  # fewer columns would leave its vectors half empty
 
