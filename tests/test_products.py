@@ -147,12 +147,19 @@ def test_what_is_no_number_stays_none(bad, onednn):
         (torch.zeros(30, 15), torch.zeros(20, 15)),
         (torch.zeros(30, 16), torch.zeros(1, 16)),
         (torch.zeros(0, 16), torch.zeros(20, 16)),
+        (torch.zeros(16), torch.zeros(20, 16)),
     ],
-    ids=["float64", "few to add", "one column", "nothing"],
+    ids=["float64", "few to add", "one column", "nothing", "a vector"],
 )
 def test_what_is_left_to_torch(a, b, onednn, calls):
     assert not by_onednn(a, b)
-    assert matmul(a, b.t()).shape == linear(a, b).shape == (len(a), len(b)) and not calls
+    assert matmul(a, b.t()).shape == linear(a, b).shape == (*a.shape[:-1], len(b)) and not calls
+
+
+def test_what_does_not_fit_is_said_as_torch_says_it(onednn):
+    for multiply in (lambda a, b: matmul(a, b.t()), linear, pairs):
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            multiply(torch.zeros(30, 16), torch.zeros(20, 17))
 
 
 def test_small_products_and_other_makers_are_left_to_torch(monkeypatch):

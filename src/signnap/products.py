@@ -28,6 +28,8 @@ def by_onednn(a: Tensor, b: Tensor) -> bool:
     """Whether oneDNN is the faster one to multiply rows of a with rows of b."""
     if not (a.dtype == b.dtype == torch.float32) or a.device.type != "cpu" or not _mkl_is_slow():
         return False
+    if a.dim() < 2 or b.dim() != 2 or a.shape[-1] != b.shape[-1]:  # torch does it, or has the words for it
+        return False
     return a.numel() > _SMALLEST and min(*a.shape, *b.shape) >= 16  # fewer columns would leave its vectors half empty
 
 
@@ -54,7 +56,7 @@ class _Product(torch.autograd.Function):
 
 def matmul(a: Tensor, b: Tensor) -> Tensor:
     """``a @ b`` of a matrix, or of several stacked, with one matrix; differentiable in both."""
-    rows = a if a.dim() == 2 else a.flatten(0, -2)
+    rows = a.flatten(0, -2) if a.dim() > 2 else a
     return _Product.apply(rows, b).view(*a.shape[:-1], -1) if by_onednn(rows, b.t()) else a @ b
 
 
