@@ -162,17 +162,25 @@ def test_what_does_not_fit_is_said_as_torch_says_it(onednn):
             multiply(torch.zeros(30, 16), torch.zeros(20, 17))
 
 
-def test_small_products_and_other_makers_are_left_to_torch(monkeypatch):
+def test_small_products_are_left_to_torch(monkeypatch):
     monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
     assert by_onednn(torch.zeros(2000, 16), torch.zeros(16, 16))
     assert not by_onednn(torch.zeros(200, 16), torch.zeros(16, 16))
-    monkeypatch.undo()
-    products._mkl_is_slow.cache_clear()
-    monkeypatch.setattr(products, "processor_name", lambda: "Xeon (GenuineIntel)")
-    try:
-        assert not by_onednn(torch.zeros(2000, 16), torch.zeros(16, 16))
-    finally:
-        products._mkl_is_slow.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("processor", "capability", "slow"),
+    [
+        ("AMD EPYC (AuthenticAMD)", "AVX512", True),
+        ("AMD EPYC (AuthenticAMD)", "AVX2", False),
+        ("Xeon (GenuineIntel)", "AVX512", False),
+    ],
+)
+def test_where_mkl_is_slow(processor, capability, slow, monkeypatch):
+    monkeypatch.setattr(products, "processor_name", lambda: processor)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: True)
+    assert products._mkl_is_slow.__wrapped__() == slow
 
 
 def test_finite_differences():

@@ -186,3 +186,17 @@ def test_every_bound_gives_the_same_numbers(bound):
     negative, log_sum = rule(found, torch.zeros(6), torch.empty_like(found))
     for got, expected in zip((negative, log_sum, found), wanted, strict=True):
         torch.testing.assert_close(got.double(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("log_z", [-30.0, -3.0, 3.0, 30.0])
+def test_no_score_lies_beyond_the_bound(log_z, sign):
+    """The nearest case: the longest that a bank row can be, along the longest embedding or against it."""
+    objective, z = NCE(K), torch.randn(N, D, generator=source_of(0))
+    objective.prepare(N, D, source_of(1))
+    bank = sign * 3**0.5 * torch.nn.functional.normalize(z)
+    rule = objective._rule(z, torch.tensor(log_z))
+    furthest = (z @ bank.t() / objective.temperature - rule.shift).abs().max()
+    assert furthest <= rule.bound * (1 + 1e-6)
+    short = objective._rule(0.01 * z, torch.tensor(log_z))
+    assert short.bound < abs(log_z) + 2  # and it is no larger than it has to be
