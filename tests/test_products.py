@@ -68,6 +68,22 @@ def test_matmul_of_any_size(rows, inner, columns, seed):
     torch.testing.assert_close(products._transposed_product(a.t().contiguous(), b), a @ b, atol=1e-4, rtol=1e-4)
 
 
+def test_large_transposed_products_are_convolutions_of_onednn(monkeypatch):
+    """Torch takes its own convolution for smaller images, so that only such sizes try oneDNN's."""
+    monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        a, b = drawn(2003, 64), drawn(2003, 48, seed=1)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            found = matmul(a.t(), b).div_(2)  # it may be changed in place, like any other product
+            agree(found, a.t() @ b / 2, [a, b], atol=1e-3, rtol=1e-4)
+    finally:
+        torch.set_num_threads(threads)
+    names = {event.key for event in profile.key_averages()}
+    assert "aten::convolution_backward" in names and "aten::_slow_conv2d_backward" not in names
+
+
 def test_matmul_of_stacked_matrices(onednn, calls):
     a, b = drawn(3, 20, 16), drawn(16, 24, seed=1)
     agree(matmul(a, b), a @ b, [a, b], atol=1e-4, rtol=1e-4)

@@ -45,7 +45,8 @@ def _mkl_is_slow() -> bool:
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
-        ctx.save_for_backward(a, b)
+        for_a, for_b = ctx.needs_input_grad
+        ctx.save_for_backward(a if for_b else None, b if for_a else None)
         return _product(a, b)
 
     @staticmethod
@@ -91,8 +92,9 @@ def add_gradients(grad: Tensor, a: Tensor, b: Tensor, into_a: Tensor, into_b: Te
 def _product(a: Tensor, b: Tensor) -> Tensor:
     """``a @ b`` by oneDNN, without gradients."""
     if not a.is_contiguous() and a.t().is_contiguous():
-        # With one thread torch would leave the convolution to MKL, and few pixels are not worth it.
-        return _transposed_product(a.t(), b) if a.shape[1] >= _FEWEST and torch.get_num_threads() > 1 else a @ b
+        # With one thread, or a small image, torch would leave the convolution to MKL; few pixels are not worth it.
+        large = a.shape[1] >= _FEWEST and b.numel() > _SMALLEST + 3 * b.shape[1]
+        return _transposed_product(a.t(), b) if large and torch.get_num_threads() > 1 else a @ b
     packed = b.is_contiguous() or b.t().is_contiguous()  # other weights are slow
     return torch.ops.mkldnn._linear_pointwise(a, (b if packed else b.contiguous()).t(), None, "none", [], "")
 
@@ -105,4 +107,5 @@ def _transposed_product(a: Tensor, b: Tensor) -> Tensor:
     window: Any = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1)  # stride, padding, dilation, not transposed, one group
     wanted = [False, True, False]
     found = torch.ops.aten.convolution_backward(image(a), image(b), filters, None, *window, wanted)[1][:, :, 0, 0]
+    found = found.clone()  # no view: whoever asked may change it in place
     return found if even == len(a) else found.addmm_(a[even:].t(), b[even:])

@@ -43,7 +43,7 @@ class MemoryBank(nn.Module):
 
                 remember(bank, z, self.momentum)
                 continue
-            bank.lerp_(z.detach(), 1 - self.momentum)
+            bank.lerp_(z.detach().to(bank.dtype), 1 - self.momentum)
             bank.div_(torch.linalg.vector_norm(bank, dim=1, keepdim=True).clamp_(min=1e-12))
 
 
