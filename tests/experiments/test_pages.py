@@ -10,7 +10,7 @@ from made_rows import SHOWN, TWO, failed, row, settings_of, table_of
 
 from signnap.experiments import markdown
 from signnap.experiments.paper import GRAPHS, cell, explanations, reported
-from signnap.experiments.targets import fidelity, grid, letter, sharing, tried
+from signnap.experiments.targets import fidelity, grid, letter, seeds, sharing, tried
 
 # -- what pages share --------------------------------------------------------------------------------------------------
 
@@ -122,9 +122,40 @@ def test_what_was_tried_is_shown_by_its_distance_from_the_paper(results):
     line = table_of(tried.page(results, 2))[1]
     distance = 2 / (2**0.5 * 1.5**0.5)  # of one more encoder from the mean of two
     ours = f"{figure - 2:.2f} ± 1.41, {distance:+.1f}"
-    assert line == [name, graph, f"{figure:.2f}", "–", "failed", "–", ours, "–"]
+    assert line == [name, graph, f"{figure:.2f}", "–", "failed", "–", ours, *["–"] * 4]
     assert f"{name} on {graph}" in explanations()["fidelity"]
     assert len(tried.recipe()) == len(tried.TRIED) * len(explanations()["fidelity"])
+
+
+# -- more seeds --------------------------------------------------------------------------------------------------------
+
+
+def test_more_seeds_count_where_the_figure_was_outside(results):
+    outside = tried.cells_outside()
+    figure_of = lambda name, graph: reported()["overall"][name][graph][0]
+    for name in fidelity.NAMES:
+        for graph in GRAPHS:
+            figure = figure_of(name, graph)
+            few = [[figure - 2], [figure - 1]] if (name, graph) in outside else [[figure - 1], [figure + 1]]
+            results.add(cell(name, graph), row(few))
+    inside = 30 - len(outside)
+    assert f"{inside} of 30 figures would lie inside" in _words(seeds.page(results, 2))
+    unsettled = f"{inside} of 30 figures would lie inside. We had aimed at 27 with ten. With 3: not known yet"
+    assert unsettled in _words(seeds.page(results, 3))
+    for number, (name, graph) in enumerate(outside):  # all but the last two come inside
+        last = figure_of(name, graph) + (0.5 if number < len(outside) - 2 else -0.5)
+        results.add(cell(name, graph), row([[last]]) | {"seeds": [2]})
+    page = seeds.page(results, 3)
+    assert "28 of 30 figures would lie inside. We had aimed at 27 with ten. With 3: reached." in _words(page)
+    assert "15.0 would lie inside on average, and 27 or more with probability 0.00." in _words(page)  # 1 − 2/(3 + 1)
+    lines = table_of(page)
+    assert [(line[0], line[1], line[6]) for line in lines[1:]] == [(*each, "3") for each in outside]
+    assert [line[7] for line in lines[1:]] == ["inside"] * (len(outside) - 2) + ["0.50 above"] * 2
+    assert [each.key for each in seeds.recipe()] == [cell(*each).key for each in outside]
+
+
+def _words(page):
+    return " ".join(page.split())
 
 
 # -- to the letter -----------------------------------------------------------------------------------------------------

@@ -56,11 +56,11 @@ def full(tmp_path_factory):
     """Rows for every cell of every target, with as many seeds as any of them wants."""
     cells = {each.key: each for target in TARGETS.values() for each in target.recipe()}
     names = {cell(*key).key: key for key in CELLS}
-    rows = []
+    rows, most = [], max(target.seeds for target in TARGETS.values())
     for number, (key, each) in enumerate(cells.items()):
         value = figure(*names[key]) if key in names else 40.0 + number / 10
-        test = [[value + seed / 10 - 0.5, value + seed / 10 - 0.4] for seed in range(10)]
-        rows.append((each, row(test, looks=looked(each, number / 1000, 10))))
+        test = [[value + seed / 10 - 0.5, value + seed / 10 - 0.4] for seed in range(most)]
+        rows.append((each, row(test, looks=looked(each, number / 1000, most))))
     return write(tmp_path_factory.mktemp("full") / "results" / "rows.jsonl", rows)
 
 

@@ -24,6 +24,7 @@ TARGETS = (
     "table-datasets",
     "table-overall",
     "table-fidelity",
+    "table-seeds",
     "table-tried",
     "table-letter",
     "figure-oversmoothing",

@@ -38,12 +38,12 @@ repository.
 """
 #: What the table of targets does not say.
 NOT_THE_PAPERS = """
-Six of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
+Seven of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
-`table-tried`: other ways of training (as the paper's text has it rather than its code, and without our departures) in
-the cells where they do not. `table-letter`: what these departures change in every cell. `table-sharing`: how many
-anchors may share a draw of negatives. `table-grid`: settings of other methods on graphs for which their authors give
-none.
+`table-seeds`: whether they do with more seeds, in the cells where they do not. `table-tried`: other ways of training
+(as the paper's text has it rather than its code, and without our departures) in the same cells. `table-letter`: what
+these departures change in every cell. `table-sharing`: how many anchors may share a draw of negatives. `table-grid`:
+settings of other methods on graphs for which their authors give none.
 """
 
 

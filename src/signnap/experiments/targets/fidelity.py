@@ -18,9 +18,7 @@ from ..results import Results
 NAMES = [name for name in ROWS if name.startswith("SIGNNAP")]
 #: In so many cells the paper's figure was to lie within the range of our encoder seeds: nine tenths of 30.
 BAR = 27
-_COLUMNS = [
-    "method", "graph", "the paper", "lowest", "mean", "best", "seeds", "the paper lies", "distance", "explained",
-]  # fmt: skip
+COLUMNS = ["method", "graph", "the paper", "lowest", "mean", "best", "seeds", "the paper lies", "distance"]
 _ABOUT = """
 If the paper's encoder were one more seed of ours, it would be the best or the worst of s + 1 with probability
 2/(s + 1): with these seeds {expected:.1f} figures would lie inside on average, and {bar} or more with probability
@@ -77,28 +75,32 @@ def page(results: Results, seeds: int) -> str:
     lines, found = [], []
     for name in NAMES:
         for graph in GRAPHS:
-            figure, deviation = reported()["overall"][name][graph]
-            theirs = plus_minus(figure, deviation)
-            row = results.find(cell(name, graph), seeds)
-            if row is None or "error" in row:
-                lines.append([name, graph, theirs, *["–"] * 4, markdown.state(row), "–", "–"])
-                continue
-            each = Compared(figure, markdown.accuracies(row), deviation)
-            found.append(each)
-            numbers = [min(each.encoders), fmean(each.encoders), max(each.encoders)]
-            why = "–" if each.place == "inside" else explained("fidelity", name, graph) or "not yet"
-            texts = [f"{len(each.encoders)}", each.place, "–" if isnan(each.distance) else f"{each.distance:+.2f}", why]
-            lines.append([name, graph, theirs, *(f"{number:.2f}" for number in numbers), *texts])
-    return f"{_summary(found, len(lines), seeds)}\n\n{markdown.table(_COLUMNS, lines)}"
+            line, each = compare(results, name, graph, seeds)
+            if each is not None:
+                found.append(each)
+            outside = each is not None and each.place != "inside"
+            lines.append([*line, (explained("fidelity", name, graph) or "not yet") if outside else "–"])
+    return f"{_summary(found, len(lines), seeds)}\n\n{markdown.table([*COLUMNS, 'explained'], lines)}"
+
+
+def compare(results: Results, name: str, graph: str, seeds: int) -> tuple[list[str], Compared | None]:
+    """A line of the table, and the numbers behind it if there are any."""
+    figure, deviation = reported()["overall"][name][graph]
+    start, row = [name, graph, plus_minus(figure, deviation)], results.find(cell(name, graph), seeds)
+    if row is None or "error" in row:
+        return [*start, *["–"] * 4, markdown.state(row), "–"], None
+    each = Compared(figure, markdown.accuracies(row), deviation)
+    numbers = [f"{number:.2f}" for number in (min(each.encoders), fmean(each.encoders), max(each.encoders))]
+    distance = "–" if isnan(each.distance) else f"{each.distance:+.2f}"
+    return [*start, *numbers, f"{len(each.encoders)}", each.place, distance], each
 
 
 def _summary(found: list[Compared], cells: int, seeds: int) -> str:
     """How many figures lie inside, beside how many would if the paper's encoder were one more of ours."""
     places = [each.place for each in found]
-    inside = places.count("inside")
-    settled = sum(each.place == "inside" or len(each.encoders) == seeds for each in found)
+    inside, unsettled = settle(found, cells, seeds)
     head = f"The paper's figure lies within the range of our encoder seeds in {inside} of {cells} cells."
-    head += f" We had aimed at {BAR} (nine tenths): {_state(inside, cells - settled)}."
+    head += f" We had aimed at {BAR} (nine tenths): {state(inside, unsettled)}."
     shares = [each.share for each in found]
     distances = [each.distance for each in found if not isnan(each.distance)]
     if not distances:
@@ -112,13 +114,19 @@ def _summary(found: list[Compared], cells: int, seeds: int) -> str:
     return f"{head}\n\n{about}"
 
 
+def settle(found: list[Compared], cells: int, seeds: int) -> tuple[int, int]:
+    """How many figures lie inside, and of how many cells more seeds may tell: they only widen a range."""
+    inside = sum(each.place == "inside" for each in found)
+    return inside, cells - sum(each.place == "inside" or len(each.encoders) == seeds for each in found)
+
+
 def chance(shares: list[float], least: int) -> float:
     """The probability that so many of independent events happen at least, each of which has its own."""
     return float(reduce(np.convolve, ([1 - share, share] for share in shares), np.ones(1))[least:].sum())
 
 
-def _state(inside: int, unsettled: int) -> str:
-    """More seeds may bring a figure inside, never outside."""
+def state(inside: int, unsettled: int) -> str:
+    """Whether so many are enough."""
     if inside >= BAR:
         return "reached"
     return "missed" if inside + unsettled < BAR else f"not known yet, cells that lack encoder seeds: {unsettled}"
