@@ -51,7 +51,7 @@ TARGETS = {
     "table-datasets": Target(list, lambda results, seeds: datasets.page()),
     "table-overall": Target(overall.recipe, overall.page),
     "table-fidelity": Target(fidelity.recipe, fidelity.page, seeds=10),
-    "table-seeds": Target(seeds.recipe, seeds.page, seeds=40),
+    "table-seeds": Target(seeds.recipe, seeds.page, seeds=30),
     "table-tried": Target(tried.recipe, tried.page),
     "table-letter": Target(letter.recipe, letter.page, seeds=5),
     "figure-oversmoothing": Target(oversmoothing.recipe, oversmoothing.page, oversmoothing.figure, seeds=3),

@@ -1,4 +1,4 @@
-"""Where the paper's figure is not among ten encoder seeds of ours: is it among twenty, or among forty?
+"""Where the paper's figure is not among ten encoder seeds of ours: is it among twenty, or among thirty?
 
 If the paper's encoder were one more seed of ours, nine tenths of its figures would lie among nineteen seeds, not among
 ten. More seeds only widen a range, so the cells whose figure lies inside need none.
