@@ -2,6 +2,7 @@
 
 from itertools import product
 from math import isnan, prod
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -10,6 +11,7 @@ from made_rows import SHOWN, TWO, failed, row, settings_of, table_of
 
 from signnap.experiments import markdown
 from signnap.experiments.paper import GRAPHS, cell, explanations, reported
+from signnap.experiments.results import Results
 from signnap.experiments.targets import fidelity, grid, letter, seeds, sharing, tried
 
 # -- what pages share --------------------------------------------------------------------------------------------------
@@ -119,10 +121,11 @@ def test_what_was_tried_is_shown_by_its_distance_from_the_paper(results):
     figure = reported()["overall"][name][graph][0]
     results.add(cell(name, graph, share=1), row([[figure - 3], [figure - 1]], val=TWO))
     results.add(cell(name, graph, objective="infonce"), failed())
+    results.add(cell(name, graph, precision="float32"), row([[figure - 1], [figure + 1]], val=TWO))
     line = table_of(tried.page(results, 2))[1]
     distance = 2 / (2**0.5 * 1.5**0.5)  # of one more encoder from the mean of two
-    ours = f"{figure - 2:.2f} ± 1.41, {distance:+.1f}"
-    assert line == [name, graph, f"{figure:.2f}", "–", "failed", "–", ours, *["–"] * 4]
+    ours, among = f"{figure - 2:.2f} ± 1.41, {distance:+.1f}", f"{figure:.2f} ± 1.41, +0.0, inside"
+    assert line == [name, graph, f"{figure:.2f}", "–", "failed", "–", ours, among, *["–"] * 3]
     assert f"{name} on {graph}" in explanations()["fidelity"]
     assert len(tried.recipe()) == len(tried.TRIED) * len(explanations()["fidelity"])
 
@@ -147,11 +150,20 @@ def test_more_seeds_count_where_the_figure_was_outside(results):
         results.add(cell(name, graph), row([[last]]) | {"seeds": [2]})
     page = seeds.page(results, 3)
     assert "28 of 30 figures would lie inside. We had aimed at 27 with ten. With 3: reached." in _words(page)
+    assert "Of those outside, 2 lie above and 0 below." in _words(page)
     assert "15.0 would lie inside on average, and 27 or more with probability 0.00." in _words(page)  # 1 − 2/(3 + 1)
     lines = table_of(page)
     assert [(line[0], line[1], line[6]) for line in lines[1:]] == [(*each, "3") for each in outside]
     assert [line[7] for line in lines[1:]] == ["inside"] * (len(outside) - 2) + ["0.50 above"] * 2
-    assert [each.key for each in seeds.recipe()] == [cell(*each).key for each in outside]
+    still = [each for each in outside if each not in seeds.AMONG_TWENTY]
+    assert [each.key for each in seeds.recipe()] == [cell(*each).key for each in still]
+    assert len(still) == len(outside) - len(seeds.AMONG_TWENTY)
+
+
+def test_the_cells_with_twenty_seeds_are_those_that_need_no_more():
+    committed = Results(Path(__file__).parents[2] / "results" / "rows.jsonl")
+    inside = [each for each in tried.cells_outside() if fidelity.compare(committed, *each, 20)[1].place == "inside"]
+    assert inside == seeds.AMONG_TWENTY
 
 
 def _words(page):

@@ -5,7 +5,7 @@ The cells are those that ``explained.toml`` has a sentence about, so a new one i
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 from .. import markdown
@@ -47,8 +47,9 @@ def page(results: Results, seeds: int) -> str:
         lines.append([name, graph, f"{figure:.2f}", *(_shown(row, figure, seeds) for row in rows)])
     head = (
         f"Test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds, and the distance of "
-        "the paper's figure from it as in `table-fidelity`. Each other column changes one thing of the first; their "
-        "numbers are those of spec §2.7. With own negatives, no anchors share a draw."
+        "the paper's figure from it as in `table-fidelity`; *inside* if the figure lies within their range. Each other "
+        "column changes one thing of the first; their numbers are those of spec §2.7. With own negatives, no anchors "
+        "share a draw."
     )
     return f"{head}\n\n{markdown.table(['method', 'graph', 'the paper', *TRIED], lines)}"
 
@@ -56,5 +57,8 @@ def page(results: Results, seeds: int) -> str:
 def _shown(row: dict[str, Any] | None, figure: float, seeds: int) -> str:
     found = markdown.over_encoders(row)
     text = markdown.shown(row, seeds)
-    distance = nan if found is None else Compared(figure, list(found.values)).distance
-    return text if isnan(distance) else f"{text}, {distance:+.1f}"
+    if found is None:
+        return text
+    compared = Compared(figure, list(found.values))
+    distance = "" if isnan(compared.distance) else f", {compared.distance:+.1f}"
+    return text + distance + (", inside" if compared.place == "inside" else "")
