@@ -18,11 +18,11 @@ from record import Record
 from timing import Pace, measure
 
 from signnap import SIGNNAP, Graph, load_graph
-from signnap.bench.floor import step_operations
+from signnap.bench.floor import COUNTED, step_operations
 from signnap.bench.rates import matmul_rate
 from signnap.bench.twins import PerAnchorStep
 from signnap.experiments.provenance import failure
-from signnap.methods.settings import BACKBONES, Settings
+from signnap.methods.settings import Settings
 from signnap.train.loop import lockstep
 
 GRAPHS = ("pubmed", "facebook", "coauthor_cs", "amazon_computers", "amazon_photo", "coauthor_physics")
@@ -62,12 +62,12 @@ class Variant:
 
 
 VARIANTS = {
-    "captured": Variant(backbones=BACKBONES),
-    "eager": Variant(capture=False, backbones=BACKBONES),
+    "captured": Variant(backbones=COUNTED),
+    "eager": Variant(capture=False, backbones=COUNTED),
     "prototype": Variant({"share": 0}, is_twin=True, eager=None, prototype=None),
     "prototype per anchor": Variant({"share": 1}, is_twin=True, graphs=GATHERED, eager=None, prototype=None),
     "own negatives": Variant({"share": 1}, graphs=GATHERED, eager=None, prototype="prototype per anchor"),
-    "tf32": Variant({"precision": "tf32"}, backbones=BACKBONES),
+    "tf32": Variant({"precision": "tf32"}, backbones=COUNTED),
     "bf16": Variant({"precision": "bf16"}),
     "five seeds": Variant(seeds=5),
     "five seeds, tf32": Variant({"precision": "tf32"}, seeds=5),
@@ -107,7 +107,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="the JSON file to write or to continue")
     parser.add_argument("--graphs", nargs="+", default=None, help="only these (default: the paper's six)")
-    parser.add_argument("--backbones", nargs="+", default=BACKBONES, choices=BACKBONES, help="only these")
+    parser.add_argument("--backbones", nargs="+", default=COUNTED, choices=COUNTED, help="only these")
     parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS), help="only these")
     parser.add_argument("--quick", action="store_true", help="a try: the synthetic graph, few negatives, no precision")
     options = parser.parse_args()
@@ -171,7 +171,7 @@ def _floors(
 
 def _compare(record: Record) -> None:
     """Sort the rows, and put beside each time how many times faster it is than its rivals, once those are known."""
-    order = {name: number for number, name in enumerate((*GRAPHS, *BACKBONES, *VARIANTS))}
+    order = {name: number for number, name in enumerate((*GRAPHS, *COUNTED, *VARIANTS))}
     record.rows.sort(key=lambda row: [order.get(row[name], -1) for name in record.keys])
     for row in record.rows:
         rivals = {"than_eager": VARIANTS[row["variant"]].eager, "than_prototype": VARIANTS[row["variant"]].prototype}

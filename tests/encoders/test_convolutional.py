@@ -12,9 +12,9 @@ from torch.func import functional_call
 
 from dense import agree, asymmetric_view, matrix, permuted, source_of
 from signnap import SIGNNAP
-from signnap.encoders import ConvolutionalStack, convolutional
+from signnap.encoders import ConvolutionalStack, build_encoder, convolutional
 from signnap.errors import SignnapError
-from signnap.graph import Graph, SparseFeatures, as_dense, features, multiply
+from signnap.graph import Graph, SparseFeatures, as_dense, dropout, features, multiply
 from signnap.perturb import FeatureNoise
 
 #: the arguments after the number of features, and the layers they should make; numbers are widths of a convolution
@@ -153,6 +153,28 @@ def test_outside_training_nothing_is_drawn_and_nothing_moves(name):
         torch.testing.assert_close(together, encoder(view))
     assert torch.equal(torch.get_rng_state(), state)
     assert all(torch.equal(a, b) for a, b in zip(before, statistics(encoder), strict=True))
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_gcn_as_it_was_published(layers, p):
+    """sym(Ã) ReLU(sym(Ã) X W₀ + b₀) W₁ + b₁, with dropout on the input of every layer (spec §3.1)."""
+    from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+    view, n = asymmetric_view(), 9
+    (source, target), weights = gcn_norm(view.edge_index(), num_nodes=n, dtype=torch.float64)
+    operator = torch.zeros(n, n, dtype=torch.float64).index_put_((target, source), weights, accumulate=True)
+    encoder = build_encoder("gcn-original", in_dim=5, dim=8, layers=layers, dropout=p, out_dim=3).double()
+    torch.nn.init.normal_(encoder.layers[-1].bias)
+    torch.manual_seed(1)
+    found = encoder(view)
+    torch.manual_seed(1)
+    h = view.x
+    for number, layer in enumerate(encoder.layers, 1):
+        h = operator @ (dropout(h, p) @ layer.weight) + layer.bias
+        h = h.relu() if number < layers else h
+    agree(found, h, encoder.parameters())
+    assert [layer.weight.shape[1] for layer in encoder.layers] == [8] * (layers - 1) + [3]
 
 
 @pytest.mark.parametrize("name", WITH_NORM)

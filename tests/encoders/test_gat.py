@@ -147,6 +147,18 @@ def test_attention_is_dropped_at_a_rate_of_its_own(rates):
     agree(found, slow_relative(encoder, view, *rates), encoder.parameters())
 
 
+def test_gat_as_its_authors_have_it_is_ours_with_biases():
+    sizes = {"in_dim": 5, "dim": 6, "layers": 2, "dropout": 0.0, "heads": 3}
+    ours, theirs = (build_encoder(name, **sizes).double() for name in ("gat", "gat-original"))
+    theirs.load_state_dict(ours.state_dict(), strict=False)
+    view = asymmetric_view()
+    assert torch.equal(theirs(view), ours(view))
+    added = {name for name, _ in theirs.named_parameters()} - {name for name, _ in ours.named_parameters()}
+    assert added == {"layers.0.bias", "layers.1.bias"}
+    torch.nn.init.ones_(theirs.layers[1].bias)
+    torch.testing.assert_close(theirs(view), ours(view) + 1)
+
+
 def test_new_biases_are_zero_and_the_product_may_be_given():
     fresh = GATStack(5, 6, 2, 0.0, 3, bias=True)
     assert all(not layer.bias.any() and layer.bias.shape == (6,) for layer in fresh.layers)

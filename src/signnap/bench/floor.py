@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from ..errors import SignnapError
 from ..graph import Graph, SparseFeatures
-from ..methods.settings import BACKBONES, Settings
+from ..methods.settings import Settings
 
+#: The backbones whose operations are known.
+COUNTED = ("gat", "gcn", "jknet", "resgcn", "sage")
 _CONVOLUTIONS = ("gcn", "resgcn", "jknet")
 _VIEWS = 2
 
@@ -38,8 +40,8 @@ def step_operations(graph: Graph, settings: Settings) -> dict[str, Work]:
     the values of each entry, and scores are never stored. Whatever is no product (dropout, softmax, the draws, the
     memory bank, the optimiser) is left out: no step does less.
     """
-    if settings.backbone not in BACKBONES:
-        raise SignnapError(f"the operations of backbone {settings.backbone!r} are not known: only those of {BACKBONES}")
+    if settings.backbone not in COUNTED:
+        raise SignnapError(f"the operations of backbone {settings.backbone!r} are not known: only those of {COUNTED}")
     nodes, entries, width = graph.num_nodes, graph.pattern.num_entries, settings.dim
     convolutions, attends = settings.backbone in _CONVOLUTIONS, settings.backbone == "gat"
     columns = 2 * width if convolutions else width

@@ -15,13 +15,19 @@ from .gcn import GCNStack
 from .sage import SAGEStack
 from .table import Table
 
-#: name -> a function of (in_dim, dim, layers, dropout, heads, out_dim)
+#: name -> a function of (in_dim, dim, layers, dropout, heads, out_dim). The first five are the paper's; the others are
+#: GCN and GAT as their own authors have them: neighbours by symmetric weights and no second weight for the node itself
+#: (spec §3.1), and attention with a bias (spec §2.3).
 ENCODERS: dict[str, Callable[..., Encoder]] = {
     "gcn": lambda heads, **sizes: GCNStack(join="plain", **sizes),
     "resgcn": lambda heads, **sizes: GCNStack(join="residual", **sizes),
     "jknet": lambda heads, **sizes: GCNStack(join="dense", **sizes),
     "sage": lambda heads, **sizes: SAGEStack(**sizes),
     "gat": GATStack,
+    "gcn-original": lambda heads, in_dim, dim, layers, dropout, out_dim: ConvolutionalStack(
+        in_dim, [dim] * (layers - 1) + [out_dim], dropout=dropout
+    ),
+    "gat-original": lambda **sizes: GATStack(bias=True, **sizes),
 }
 
 

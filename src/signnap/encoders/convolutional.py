@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..contracts import Encoder
 from ..errors import SignnapError
-from ..graph import View, multiply_all
+from ..graph import View, drop_features, dropout, multiply_all
 from ..products import matmul
 from .activations import find_activation
 
@@ -38,8 +38,8 @@ class ConvolutionalStack(Encoder):
 
     The last one is followed by neither unless ``activate_last``. ``momentum`` is how fast the running statistics of
     batch norm move; None means no batch norm. PReLU learns one slope in each layer, or one for each of its units.
-    Without ``propagate`` no edge is read, and the stack is a plain perceptron.
-    The encoders of the baselines, for an embedding of width d:
+    Without ``propagate`` no edge is read, and the stack is a plain perceptron. ``dropout`` acts on the input of every
+    layer, the features among them. The encoders of the baselines, for an embedding of width d:
 
     - GRACE, GCA: ``[2 * d, d]``, ``activate_last``, with the activation that their authors chose for a data set.
     - BGRL: ``[2 * d, d]``, ``"prelu"``, ``activate_last``, ``momentum=0.01``.
@@ -47,6 +47,7 @@ class ConvolutionalStack(Encoder):
     - DGI: ``[d]``, ``"prelu"``, ``activate_last``; in the paper's comparison ``[d, d]``, ``"prelu"``,
       ``slope_per_unit``.
     - CCA-SSG: ``[d, d]``; on coauthor_cs with ``momentum=0.1``, and without ``propagate``.
+    - GCN as it was first published (spec §3.1): ``[d, C]`` with ``dropout``.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class ConvolutionalStack(Encoder):
         momentum: float | None = None,
         slope_per_unit: bool = False,
         propagate: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        self.dropout = dropout
         sizes = [in_dim, *widths]
         if len(sizes) < 2 or min(sizes) < 1:
             raise SignnapError(f"the widths are {list(widths)} after {in_dim} features: expected at least one of each")
@@ -86,14 +89,16 @@ class ConvolutionalStack(Encoder):
         """
         if self.training and views[0].pattern.num_nodes == 1 and self._normalizes():
             raise SignnapError("batch norm cannot learn from a graph of one node: expected at least two")
-        return self.finish(multiply_all([view.x for view in views], self.layers[0].weight), views)
+        features = [drop_features(view.x, self.dropout, self.training) for view in views]
+        return self.finish(multiply_all(features, self.layers[0].weight), views)
 
     def finish(self, products: Sequence[Tensor], views: Sequence[View]) -> list[Tensor]:
         """Embed views, given the product of each one's features with the first weight."""
         first, *rest = self.layers
         found = [first(product, view) for product, view in zip(products, views, strict=True)]
         for layer in rest:
-            found = [layer(matmul(h, layer.weight), view) for h, view in zip(found, views, strict=True)]
+            inputs = [dropout(h, self.dropout, self.training) for h in found]
+            found = [layer(matmul(h, layer.weight), view) for h, view in zip(inputs, views, strict=True)]
         return found
 
     def _normalizes(self) -> bool:

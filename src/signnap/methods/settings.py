@@ -31,7 +31,7 @@ from .gcc_settings import AttributedGccSettings, GccSettings
 from .walk_settings import DeepWalkSettings, Node2VecSettings
 
 #: What ``--backbone`` and ``--objective`` accept; the registries themselves need torch (a test compares them).
-BACKBONES = ("gat", "gcn", "jknet", "resgcn", "sage")
+BACKBONES = ("gat", "gat-original", "gcn", "gcn-original", "jknet", "resgcn", "sage")
 OBJECTIVES = ("infonce", "nce")
 PRECISIONS = ("float32", "tf32", "bf16")
 

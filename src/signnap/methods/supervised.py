@@ -55,7 +55,7 @@ class Supervised(Method):
     def build_encoder(self, settings: SupervisedSettings, sizes: Sizes) -> Classifier:
         if sizes.classes < 1:
             raise SignnapError(f"{self.name} learns from labels, but the graph has none")
-        heads = settings.heads if settings.backbone == "gat" else 1
+        heads = settings.heads if settings.backbone.startswith("gat") else 1
         backbone = build_encoder(
             settings.backbone, in_dim=sizes.features, dim=settings.dim, layers=settings.layers,
             dropout=settings.dropout, heads=settings.heads, out_dim=sizes.classes * heads,
