@@ -1,6 +1,9 @@
 """Edge lists: formats, the choice of columns, and a sentence for every fault."""
 
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +148,20 @@ def test_seven_is_the_same_node_however_a_file_stores_it(write, stored):
 )
 def test_every_cell_by_itself_says_which_node_it_is(write, content, expected):
     assert graph_from_files(write("e.csv", content)).ids.tolist() == expected
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted as Linux lists them")
+def test_parquet_is_read_without_threads(write):
+    """A process that ends while Arrow's threads begin may abort, as one of three did that had read Parquet last."""
+    columns = {"source": ["a", "b"], "target": ["b", "c"]} | {f"f{number}": [1, 2] for number in range(20)}
+    parquet.write_table(pa.table(columns), "e.parquet")
+    program = (
+        "import os; import pyarrow.compute, pyarrow.parquet; from signnap.data.tables import read_table\n"
+        "count = lambda: len(os.listdir('/proc/self/task')); before = count()\n"
+        "print(len(read_table('e.parquet', header=[], keys=2).columns), count() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "22 0\n"
 
 
 def test_floats_in_parquet_are_the_nodes_that_text_says(write):

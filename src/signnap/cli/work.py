@@ -46,7 +46,9 @@ def train(
     categorical_columns: CategoricalColumns = None,
     split_column: SplitColumn = None,
     method: Annotated[str | None, typer.Option(help="See signnap methods.")] = None,
-    backbone: Annotated[str | None, typer.Option(help="gcn, resgcn, jknet, sage, gat, gcn-original or gat-original.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="gcn, resgcn, jknet, sage, gat, gcn-original or gat-original.")
+    ] = None,
     objective: Annotated[str | None, typer.Option(help="nce or infonce.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Training iterations.")] = None,
     dim: Annotated[int | None, typer.Option(help="Embedding width.")] = None,

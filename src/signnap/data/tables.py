@@ -212,10 +212,11 @@ def _read_parquet(path: Path) -> Table:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(pa.BufferReader(path.read_bytes())) as file:  # Arrow wants UTF-8 names of files
+        data = pa.BufferReader(path.read_bytes())  # Arrow wants UTF-8 names of files
+        with parquet.ParquetFile(data, pre_buffer=False) as file:
             if file.metadata.num_rows * file.metadata.num_columns > _MAX_CELLS:
                 raise SignnapError(f"{path} claims {file.metadata.num_rows:,} rows: expected a table that fits memory")
-            table = file.read()
+            table = file.read(use_threads=False)  # a process that ends while Arrow's threads begin may abort
             stored = _stored_schema(file.metadata)
         table.validate(full=True)  # that text is UTF-8, for one
         names = table.column_names
