@@ -178,11 +178,21 @@ def test_a_method_that_does_not_train_keeps_as_much(small_graph, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.parametrize("shown", [False, True])
+def test_how_far_a_method_is_that_does_not_train(shown, small_graph, capsys, monkeypatch):
+    monkeypatch.setattr("signnap.methods.arwmf._COLUMNS", 15)  # three blocks of 40 nodes
+    told, model = [], method_class("arwmf")(dim=4, passes=2)
+    model.fit_seeds(small_graph, [0, 1], progress=shown, report=lambda done, words="": told.append(done))
+    assert told == list(range(1, 13)) and model.how_many(model.settings_for(None), 40) == 6
+    err = capsys.readouterr().err
+    assert err.startswith("block 12/12  ") == shown and len(err.splitlines()) == shown
+
+
 def test_a_folder_is_held_while_a_method_that_does_not_train_computes(small_graph, tmp_path, monkeypatch):
     kind, found = method_class("raw"), []
     compute = kind.compute_encoder
 
-    def interrupted(self, settings, graph):
+    def interrupted(self, settings, graph, report):
         monkeypatch.setattr(kind, "compute_encoder", compute)
         with pytest.raises(SignnapError, match="is being written by another process"):
             kind().fit(small_graph, out=tmp_path / "run")

@@ -92,7 +92,7 @@ def test_labels_are_absent(name, small_graph, monkeypatch):
     if kind.trains:
         monkeypatch.setattr(kind, "task", lambda self, graph: seen.append(graph.y) or task(self, graph))
     else:
-        spy = lambda self, settings, graph: seen.append(graph.y) or compute(self, settings, graph)
+        spy = lambda self, settings, graph, report: seen.append(graph.y) or compute(self, settings, graph, report)
         monkeypatch.setattr(kind, "compute_encoder", spy)
     with_labels = quick(name).fit(small_graph).transform(small_graph)
     assert seen == [None]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from typing import Any
 
 import torch
@@ -12,6 +15,7 @@ from ..contracts import Encoder
 from ..encoders.table import Table
 from ..graph import Operator, Pattern, SparseFeatures, View, multiply, row_normalized
 from ..rng import generator
+from ..train.progress import Report
 from .baseline_settings import ArwmfSettings
 from .factorize import factor, leading_eigenpairs
 from .sizes import Sizes
@@ -34,25 +38,34 @@ class ARWMF(Fixed):
     name = "arwmf"
     time = "quadratic"
     inductive = False
+    counts = "block"
+
+    def how_many(self, settings: ArwmfSettings, nodes: int) -> int:
+        return settings.passes * -(-nodes // _COLUMNS)
 
     def build_encoder(self, settings: ArwmfSettings, sizes: Sizes) -> Encoder:
         return Table(sizes.nodes, settings.dim).requires_grad_(False)
 
-    def adjust(self, encoder: Any, view: View, settings: ArwmfSettings) -> None:
-        walks = AttributedWalks.over(view.pattern, view.x, settings.window)
-        found = embed(walks, settings.dim, settings.passes, generator(settings.seed, "arwmf"))
+    def adjust(self, encoder: Any, view: View, settings: ArwmfSettings, report: Report) -> None:
+        walks, done = AttributedWalks.over(view.pattern, view.x, settings.window), count(1)
+        source = generator(settings.seed, "arwmf")
+        found = embed(walks, settings.dim, settings.passes, source, lambda: report(next(done)))
         encoder.weight.zero_()[:, : found.shape[1]] = found  # fewer nodes than that have fewer directions
 
 
-def embed(walks: AttributedWalks, dim: int, passes: int, source: torch.Generator) -> Tensor:
+def embed(
+    walks: AttributedWalks, dim: int, passes: int, source: torch.Generator, after: Callable[[], None] = lambda: None
+) -> Tensor:
     """U √S of the walks' matrix, with at most ``dim`` columns and as many as there are nodes.
+
+    ``after`` every block of its columns something may be called, to tell how far this is.
 
     The search starts from columns of M at randomly drawn nodes. They cost a small part of a product, and save one: a
     product with random numbers would have led to combinations of such columns.
     """
     nodes = walks.scale.numel()
     drawn = torch.randperm(nodes, generator=source)[: round(_WIDER * dim)].to(walks.scale.device)
-    return factor(*leading_eigenpairs(walks.times, walks.columns(drawn), dim, passes))
+    return factor(*leading_eigenpairs(partial(walks.times, after=after), walks.columns(drawn), dim, passes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +119,12 @@ class AttributedWalks:
             before, now = now, after
         return now.mul_(self.scale[:, None]).mul_(self.scale[nodes]).clamp_(min=1).log_()
 
-    def times(self, dense: Tensor) -> Tensor:
+    def times(self, dense: Tensor, after: Callable[[], None] = lambda: None) -> Tensor:
         """M·dense, from rows that are made, used and forgotten."""
         product = torch.empty_like(dense)  # results kept between such large blocks would fragment memory
         for nodes in torch.arange(len(dense), device=dense.device).split(_COLUMNS):
             product[nodes] = self.columns(nodes).t() @ dense
+            after()
         return product
 
 

@@ -44,6 +44,10 @@ class _Plan:
     facts: dict[str, Any]
     folder: RunFolder | None
 
+    @property
+    def length(self) -> int:
+        return self.model.how_many(self.settings, self.graph.num_nodes)
+
 
 def fit_together(
     models: Sequence[Method],
@@ -68,12 +72,13 @@ def fit_together(
     if resume and any(plan.folder is None for plan in plans):
         raise SignnapError("a run is resumed from its folder: give out as well")
     if not plans[0].model.trains:
-        _compute(plans, resume, profile)
+        with _shown(progress, report, plans) as told:
+            _compute(plans, resume, profile, told)
         return
     timetable = Timetable(_length(plans), save_every=save_every)
     if profile and plans[0].folder is None:
         raise SignnapError("a profile is written to the folder of its run: give out as well")
-    with _prepared(plans, resume, profile) as (trainees, profiler), _shown(progress, report, timetable) as told:
+    with _prepared(plans, resume, profile) as (trainees, profiler), _shown(progress, report, plans[:1]) as told:
         with _begun(plans, trainees, resume):
             outcomes = train(trainees, timetable, report=told, stop_on_collapse=stop_on_collapse, profiler=profiler)
         for plan, trainee, outcome in zip(plans, trainees, outcomes, strict=True):
@@ -119,15 +124,16 @@ def _prepared(plans: Sequence[_Plan], resume: bool, profile: bool) -> Iterator[t
         yield trainees, profiler
 
 
-def _compute(plans: Sequence[_Plan], resume: bool, profile: bool) -> None:
-    """Fit models that have nothing to iterate, to resume or to profile."""
+def _compute(plans: Sequence[_Plan], resume: bool, profile: bool, report: Report) -> None:
+    """Fit models that have nothing to iterate, to resume or to profile, one after the other."""
     if profile:
         raise SignnapError(f"{plans[0].model.name} has no iterations to profile")
     with ExitStack() as held, _possible(plans):
         _take_folders(plans, resume, held)
-        for plan in plans:
-            begun = time.perf_counter()
-            encoder = plan.model.compute_encoder(plan.settings, plan.graph)
+        for number, plan in enumerate(plans):
+            begun, before = time.perf_counter(), number * plan.length
+            told = lambda done, words="", before=before: report(before + done, words)
+            encoder = plan.model.compute_encoder(plan.settings, plan.graph, told)
             _take_over(plan, encoder, Outcome(0, time.perf_counter() - begun, {}))
             if plan.folder is not None:
                 plan.folder.save_model(to_toml(plan.settings), plan.model.facts_, encoder.state_dict())
@@ -156,12 +162,12 @@ def _take_folders(plans: Sequence[_Plan], resume: bool, held: ExitStack) -> None
 
 
 @contextmanager
-def _shown(wanted: bool, report: Report, timetable: Timetable) -> Iterator[Report]:
-    """What to call after every iteration: the report and, where it is wanted, what a person sees."""
+def _shown(wanted: bool, report: Report, plans: Sequence[_Plan]) -> Iterator[Report]:
+    """What to call on the way through these plans: the report and, where it is wanted, what a person sees."""
     if not wanted:
         yield report
         return
-    with show_progress(timetable.iterations) as show:
+    with show_progress(sum(plan.length for plan in plans), plans[0].model.counts) as show:
 
         def both(iteration: int, words: str = "") -> None:
             show(iteration, words)

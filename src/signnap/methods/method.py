@@ -53,6 +53,8 @@ class Method(Estimator):
     time: ClassVar[str] = "linear"
     #: whether a run may be resumed for more iterations; not where one depends on how many there will be
     extendable: ClassVar[bool] = True
+    #: in what a run counts how far it is
+    counts: ClassVar[str] = "iteration"
     #: settings that it takes from other methods, and has no use for
     no_use: ClassVar[Sequence[str]] = ()
 
@@ -66,6 +68,10 @@ class Method(Estimator):
         given = {k: v for k, v in self._plain_params().items() if v is not None}
         given = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
         return resolve({**given, "method": self.name}, dataset=dataset, preset=self._params["preset"])
+
+    def how_many(self, settings: Any, nodes: int) -> int:
+        """How many of what it ``counts`` a run has on a graph of so many nodes."""
+        return settings.iterations
 
     def _plain_params(self) -> dict[str, Any]:
         """The parameters that are settings."""
@@ -83,8 +89,8 @@ class Method(Estimator):
         """What trains the encoder on a graph, whose clean view is given."""
         raise NotImplementedError
 
-    def compute_encoder(self, settings: Any, graph: Graph) -> Encoder:
-        """The encoder of a method that does not train, finished."""
+    def compute_encoder(self, settings: Any, graph: Graph, report: Report) -> Encoder:
+        """The encoder of a method that does not train, finished; told on the way how far that is."""
         raise NotImplementedError
 
     def task(self, graph: Any) -> Any:

@@ -11,6 +11,7 @@ from torch import Tensor
 from ..contracts import Encoder
 from ..graph import Graph, SparseFeatures, View, as_dense, multiply
 from ..rng import derive_seed
+from ..train.progress import Report
 from .baseline_settings import FixedSettings, PropagatedSettings, SvdSettings
 from .method import Method, clean_view
 from .signnap import SIGNNAP
@@ -25,12 +26,15 @@ class Fixed(Method):
         "iterations", "lr", "schedule", "weight_decay", "decoupled_decay", "clip", "patience",
     )  # fmt: skip
 
-    def compute_encoder(self, settings: Any, graph: Graph) -> Encoder:
+    def how_many(self, settings: Any, nodes: int) -> int:
+        return 1
+
+    def compute_encoder(self, settings: Any, graph: Graph, report: Report) -> Encoder:
         encoder = self._drawn(settings, Sizes.of(graph)).to(graph.pattern.device)
-        self.adjust(encoder, clean_view(graph, settings), settings)
+        self.adjust(encoder, clean_view(graph, settings), settings, report)
         return encoder
 
-    def adjust(self, encoder: Encoder, view: View, settings: Any) -> None:
+    def adjust(self, encoder: Encoder, view: View, settings: Any, report: Report) -> None:
         """Fit the encoder to the features, if there is anything to fit."""
 
 
@@ -87,7 +91,7 @@ class FeatureSVD(Fixed):
     def build_encoder(self, settings: SvdSettings, sizes: Sizes) -> Encoder:
         return _Projected(sizes.features, settings.dim)
 
-    def adjust(self, encoder: Any, view: View, settings: SvdSettings) -> None:
+    def adjust(self, encoder: Any, view: View, settings: SvdSettings, report: Report) -> None:
         from sklearn.utils.extmath import randomized_svd
 
         matrix = view.x.to_scipy() if isinstance(view.x, SparseFeatures) else as_dense(view.x).cpu().numpy()
