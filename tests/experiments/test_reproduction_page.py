@@ -124,10 +124,14 @@ def test_what_all_of_it_took(empty_page, tmp_path):
         (read_alike("DGI", "pubmed"), row(many, seconds=7200)),  # the same encoders
         (cell("DGI", "facebook"), row(many, seconds=1800)),
         (cell("CMV", "pubmed"), row(many, seconds=3600, device="Slow One")),
+        (cell("CMV", "amazon_photo"), row(many, seconds=3600, device="Other")),
         (cell("CMV", "facebook"), failed()),
     ]
     page = " ".join(reproduction.page(write(tmp_path / "rows.jsonl", rows), 5).split())
-    assert "all rows took 2.5 hours on Fast One and 1.0 hours on Slow One. Those that several cells share" in page
+    assert (
+        "all rows took 2.5 hours on Fast One, 1.0 hours on Other and 1.0 hours on Slow One. Those that several cells share"
+        in page
+    )
 
 
 def test_every_other_target_has_its_section(full, full_page):

@@ -41,9 +41,9 @@ NOT_THE_PAPERS = """
 Seven of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
 `table-seeds`: whether they do with more seeds, in the cells where they do not. `table-tried`: other ways of training
-(as the paper's text has it rather than its code, and without our departures) in the same cells. `table-letter`: what
-these departures change in every cell. `table-sharing`: how many anchors may share a draw of negatives. `table-grid`:
-settings of other methods on graphs for which their authors give none.
+(as the paper's text has it rather than its code, without our departures, or for fewer iterations) in the same cells.
+`table-letter`: what these departures change in every cell. `table-sharing`: how many anchors may share a draw of
+negatives. `table-grid`: settings of other methods on graphs for which their authors give none.
 """
 
 
@@ -127,9 +127,10 @@ def _cost(results: Results) -> Iterator[str]:
     for (*_, seconds), device in trained.items():
         hours[device] = hours.get(device, 0.0) + seconds / 3600
     if hours:
-        listed = " and ".join(f"{hours[device]:.1f} hours on {device}" for device in sorted(hours))
+        listed = [f"{hours[device]:.1f} hours on {device}" for device in sorted(hours)]
+        together = " and ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
         yield (
-            f"Training the encoders of all rows took {listed}. Those that several cells\nshare count once, judging is "
+            f"Training the encoders of all rows took {together}.\nThose that several cells share count once, judging is "
             "not counted, and other commands may have shared the devices."
         )
 
