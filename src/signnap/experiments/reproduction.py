@@ -130,8 +130,8 @@ def _cost(results: Results) -> Iterator[str]:
         listed = [f"{hours[device]:.1f} hours on {device}" for device in sorted(hours)]
         together = " and ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
         yield (
-            f"Training the encoders of all rows took {together}.\nThose that several cells share count once, judging is "
-            "not counted, and other commands may have shared the devices."
+            f"Training the encoders of all rows took {together}.\nThose that several cells share count once, judging "
+            "is not counted, and other commands may have shared the devices."
         )
 
 
