@@ -122,7 +122,9 @@ def test_what_was_tried_is_shown_by_its_distance_from_the_paper(results):
     results.add(cell(name, graph, share=1), row([[figure - 3], [figure - 1]], val=TWO))
     results.add(cell(name, graph, objective="infonce"), failed())
     results.add(cell(name, graph, precision="float32"), row([[figure - 1], [figure + 1]], val=TWO))
-    line = table_of(tried.page(results, 2))[1]
+    page = tried.page(results, 2)
+    assert "In 1 of 3 tries the figure is inside" in page
+    line = table_of(page)[1]
     distance = 2 / (2**0.5 * 1.5**0.5)  # of one more encoder from the mean of two
     ours, among = f"{figure - 2:.2f} ± 1.41, {distance:+.1f}", f"{figure:.2f} ± 1.41, +0.0, inside"
     assert line == [name, graph, f"{figure:.2f}", "–", "failed", "–", ours, among, *["–"] * 3]

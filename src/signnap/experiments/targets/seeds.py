@@ -21,10 +21,10 @@ AMONG_TWENTY = [
 ]
 _ABOUT = """
 Where the paper's figure lies outside the range of the encoder seeds of `table-fidelity`, more were trained: 20 in all,
-and {seeds} where it lies outside of those as well. More seeds only widen a range, so that with {seeds} in every cell
-{inside} of {cells} figures would lie inside. We had aimed at {bar} with ten. With {seeds}: {state}. Of those outside,
-{above} lie above and {below} below. If the paper's encoder were one more seed of ours, {expected:.1f} would lie inside
-on average, and {bar} or more with probability {chance:.2f}.
+and {seeds} where it lies outside of those as well, each time after a look at those before. More seeds only widen a
+range, so that with {seeds} in every cell {inside} of {cells} figures would lie inside. We had aimed at {bar} with ten.
+With {seeds}: {state}. Of those outside, {above} lie above and {below} below. If the paper's encoder were one more seed
+of ours, {expected:.1f} would lie inside on average, and {bar} or more with probability {chance:.2f}.
 """
 
 
