@@ -146,6 +146,13 @@ def test_defaults_are_the_paper_s_for_a_gcn():
         ({"loop_value": -1}, "loop_value is -1.0: expected a finite number of at least 0"),
         ({"share": -1}, "share is -1: expected"),
         ({"seed": -1}, "seed is -1: expected"),
+        ({"init": "author"}, "init is 'author': expected seed, or authors:C with the number of classes C"),
+        ({"init": "authors"}, "init is 'authors': expected seed, or"),
+        ({"init": "authors:0"}, "init is 'authors:0': expected"),
+        ({"init": "authors:-3"}, "init is 'authors:-3': expected"),
+        ({"init": "authors:" + "9" * 5000}, "init is 'authors:999"),
+        ({"init": "authors:3", "layers": 1}, "init is authors:3 for gcn with 1 layers: expected gat, gcn, jknet,"),
+        ({"init": "authors:3", "backbone": "gcn-original"}, "init is authors:3 for gcn-original with 2 layers: exp"),
     ],
 )
 def test_one_sentence(changes, sentence):

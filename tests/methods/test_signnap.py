@@ -8,6 +8,7 @@ import torch
 from sklearn.base import clone
 
 from signnap import SIGNNAP, Graph, load_graph, make_split
+from signnap.encoders import build_encoder, redraw
 from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures, as_dense
 from signnap.methods.settings import BACKBONES
@@ -293,3 +294,18 @@ def test_another_graph_is_read_as_the_training_graph_was(small_graph, fitted):
     other = replace(small_graph, name="facebook")  # which would be trained with other values of edges and loops
     assert torch.equal(model.view(other).stored, model.view(small_graph).stored)
     assert np.array_equal(model.transform(other), model.transform(small_graph))
+
+
+# -- the first weights -------------------------------------------------------------------------------------------------
+
+
+def test_a_run_may_begin_with_the_authors_weights(small_graph, fitted, same_weights, tmp_path):
+    begun = [SIGNNAP(dim=8, init="authors:3", seed=seed).untrained(small_graph) for seed in range(2)]
+    expected = build_encoder("gcn", in_dim=small_graph.num_features, dim=8)
+    redraw(expected, 3)
+    assert all(map(torch.equal, begun[0].encoder_.state_dict().values(), expected.state_dict().values()))
+    assert same_weights(*begun) and not same_weights(begun[0], SIGNNAP(dim=8).untrained(small_graph))
+    trained = [fitted(small_graph, init="authors:3", seed=seed) for seed in range(2)]
+    assert not same_weights(*trained)  # views, negatives and dropout are still the seed's
+    trained[1].save(tmp_path / "run")
+    assert same_weights(SIGNNAP.load(tmp_path / "run"), trained[1])

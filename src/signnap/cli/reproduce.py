@@ -25,6 +25,7 @@ TARGETS = (
     "table-overall",
     "table-fidelity",
     "table-seeds",
+    "table-start",
     "table-tried",
     "table-letter",
     "figure-oversmoothing",

@@ -9,6 +9,7 @@ from torch import nn
 from ..contracts import Encoder
 from ..errors import SignnapError, unknown_name
 from .adapt import Adapted
+from .authors import redraw
 from .convolutional import ConvolutionalStack
 from .gat import GATStack
 from .gcn import GCNStack
@@ -57,4 +58,14 @@ def build_encoder(
     return ENCODERS[backbone](dropout=dropout, heads=heads, **sizes)
 
 
-__all__ = ["ENCODERS", "Adapted", "ConvolutionalStack", "GATStack", "GCNStack", "SAGEStack", "Table", "build_encoder"]
+__all__ = [
+    "ENCODERS",
+    "Adapted",
+    "ConvolutionalStack",
+    "GATStack",
+    "GCNStack",
+    "SAGEStack",
+    "Table",
+    "build_encoder",
+    "redraw",
+]

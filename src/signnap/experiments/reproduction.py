@@ -38,10 +38,11 @@ repository.
 """
 #: What the table of targets does not say.
 NOT_THE_PAPERS = """
-Seven of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
+Eight of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
-`table-seeds`: whether they do with more seeds, in the cells where they do not. `table-tried`: other ways of training
-(as the paper's text has it rather than its code, without our departures, or for fewer iterations) in the same cells.
+`table-seeds`: whether they do with more seeds, in the cells where they do not. `table-start`: whether they do if
+encoders begin with the weights of the paper's. `table-tried`: other ways of training (as the paper's text has it rather
+than its code, without our departures, or for fewer iterations) in the cells where they do not.
 `table-letter`: what these departures change in every cell. `table-sharing`: how many anchors may share a draw of
 negatives. `table-grid`: settings of other methods on graphs for which their authors give none.
 """
@@ -142,7 +143,7 @@ def _again(results: Results) -> Iterator[str]:
         if "error" in row:
             continue
         reading = {name: value for name, value in row["cell"].items() if name not in ("settings", "looks")}
-        settings = row.get("resolved", row["cell"]["settings"])
+        settings = {"init": "seed"} | row.get("resolved", row["cell"]["settings"])  # older rows do not name it
         for seed, test in zip(row["seeds"], row["test"], strict=True):
             revisions = found.setdefault(json.dumps([reading, settings, seed], sort_keys=True), {})
             revisions.setdefault(str(row.get("revision")), []).append(fmean(test))

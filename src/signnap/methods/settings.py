@@ -32,6 +32,7 @@ from .walk_settings import DeepWalkSettings, Node2VecSettings
 
 #: What ``--backbone`` and ``--objective`` accept; the registries themselves need torch (a test compares them).
 BACKBONES = ("gat", "gat-original", "gcn", "gcn-original", "jknet", "resgcn", "sage")
+_PAPERS = ("gat", "gcn", "jknet", "resgcn", "sage")
 OBJECTIVES = ("infonce", "nce")
 PRECISIONS = ("float32", "tf32", "bf16")
 
@@ -45,6 +46,8 @@ class Settings(Basics):
     layers: int = 2
     dropout: float = 0.5
     heads: int = 8
+    #: its first weights: those of the seed, or authors:C, what the authors' code draws on a graph with C classes
+    init: str = "seed"
     #: views: share and law of dropped edges (exact, bernoulli, undirected), share of masked feature columns,
     #: and noise on features ("none" or kind:scale with kind gaussian, laplace or uniform)
     drop_edge: float = 0.3
@@ -59,6 +62,22 @@ class Settings(Basics):
     temperature: float = 0.1
     momentum: float = 0.5
     weight_decay: float = 0.005
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.authors_classes is not None and (self.backbone not in _PAPERS or self.layers < 2):
+            found = f"{self.backbone} with {self.layers} layers"
+            raise SignnapError(f"init is {self.init} for {found}: expected {', '.join(_PAPERS)}, of at least 2 layers")
+
+    @property
+    def authors_classes(self) -> int | None:
+        """For how many classes the authors' code draws the first weights; None if they are the seed's."""
+        kind, _, classes = self.init.partition(":")
+        if self.init == "seed":
+            return None
+        if kind != "authors" or not classes.isdecimal() or not 0 < int(classes[:5]) < 10_000:
+            raise SignnapError(f"init is {self.init!r}: expected seed, or authors:C with the number of classes C")
+        return int(classes)
 
 
 #: Every method by its name, with the kind of its settings.

@@ -13,7 +13,7 @@ from torch import nn
 from .. import rng
 from ..config import read_toml
 from ..contracts import Encoder, Objective, Perturbation
-from ..encoders import build_encoder
+from ..encoders import build_encoder, redraw
 from ..errors import SignnapError
 from ..graph import View
 from ..objectives import build_objective
@@ -101,11 +101,14 @@ class SIGNNAP(Method):
 
     def build_encoder(self, settings: Settings, sizes: Sizes) -> Encoder:
         """The backbone that the settings name, a copy of the one that was given, or what makes one makes."""
-        return build_encoder(
+        encoder = build_encoder(
             self._own_encoder(sizes) if settings.backbone == CUSTOM else settings.backbone,
             in_dim=sizes.features, dim=settings.dim, layers=settings.layers, dropout=settings.dropout,
             heads=settings.heads,
         )  # fmt: skip
+        if settings.authors_classes is not None:
+            redraw(encoder, settings.authors_classes)
+        return encoder
 
     def build_task(self, settings: Settings, view: View, encoder: Encoder) -> TwoViews:
         """The paper's two views (Eq. 2) and its objective (Eq. 6)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from math import isnan, nan
 from statistics import fmean, stdev
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,13 +80,13 @@ def page(results: Results, seeds: int) -> str:
                 found.append(each)
             outside = each is not None and each.place != "inside"
             lines.append([*line, (explained("fidelity", name, graph) or "not yet") if outside else "–"])
-    return f"{_summary(found, len(lines), seeds)}\n\n{markdown.table([*COLUMNS, 'explained'], lines)}"
+    return f"{summary(found, len(lines), seeds)}\n\n{markdown.table([*COLUMNS, 'explained'], lines)}"
 
 
-def compare(results: Results, name: str, graph: str, seeds: int) -> tuple[list[str], Compared | None]:
-    """A line of the table, and the numbers behind it if there are any."""
+def compare(results: Results, name: str, graph: str, seeds: int, **changes: Any) -> tuple[list[str], Compared | None]:
+    """A line of the table, and the numbers behind it if there are any; with changes to our settings."""
     figure, deviation = reported()["overall"][name][graph]
-    start, row = [name, graph, plus_minus(figure, deviation)], results.find(cell(name, graph), seeds)
+    start, row = [name, graph, plus_minus(figure, deviation)], results.find(cell(name, graph, **changes), seeds)
     if row is None or "error" in row:
         return [*start, *["–"] * 4, markdown.state(row), "–"], None
     each = Compared(figure, markdown.accuracies(row), deviation)
@@ -95,7 +95,7 @@ def compare(results: Results, name: str, graph: str, seeds: int) -> tuple[list[s
     return [*start, *numbers, f"{len(each.encoders)}", each.place, distance], each
 
 
-def _summary(found: list[Compared], cells: int, seeds: int) -> str:
+def summary(found: list[Compared], cells: int, seeds: int) -> str:
     """How many figures lie inside, beside how many would if the paper's encoder were one more of ours."""
     places = [each.place for each in found]
     inside, unsettled = settle(found, cells, seeds)

@@ -1,0 +1,75 @@
+"""Encoders that begin with the authors' weights, beside those that do not."""
+
+import re
+
+import pytest
+from made_rows import row, table_of
+
+from signnap.data import DATASETS
+from signnap.experiments.paper import GRAPHS, cell, reported
+from signnap.experiments.results import Results
+from signnap.experiments.targets import start
+from signnap.experiments.targets.fidelity import NAMES
+from signnap.methods.settings import resolve
+
+
+@pytest.fixture
+def results(tmp_path):
+    return Results(tmp_path / "rows.jsonl")
+
+
+def add(results, name, graph, alike=(), others=()):
+    """Encoders by how far they are from the paper's figure."""
+    figure = reported()["overall"][name][graph][0]
+    for apart, changes in ((alike, start.changes(graph)), (others, {})):
+        if apart:
+            results.add(cell(name, graph, **changes), row([[figure + each] for each in apart]))
+
+
+def line_of(page, name, graph):
+    (line,) = (line for line in table_of(page) if line[:2] == [name, graph])
+    return line
+
+
+def test_every_encoder_of_the_paper():
+    cells = start.recipe()
+    assert [(each.graph, each.settings["backbone"]) for each in cells] == [
+        (graph, cell(name, graph).settings["backbone"]) for graph in GRAPHS for name in NAMES
+    ]
+    for each in cells:
+        settings = resolve(each.settings, dataset=each.graph)
+        assert settings.authors_classes == DATASETS[each.graph].classes
+        assert resolve({**each.settings, "init": "seed"}, dataset=each.graph).authors_classes is None
+
+
+def test_both_kinds_of_encoders_stand_beside_the_figure(results):
+    add(results, "SIGNNAP(GCN)", "pubmed", alike=[-1, 0.5], others=[-3, -1])
+    add(results, "SIGNNAP(GAT)", "pubmed", alike=[1, 2], others=[-2, -1])
+    add(results, "SIGNNAP(JKNet)", "pubmed", others=[-1, 1])
+    add(results, "SIGNNAP(ResGCN)", "pubmed", alike=[1, 2], others=[3])
+    page = start.page(results, 2)
+    assert "in 1 of 30 cells" in page and "Together with them, 3 of 30 figures lie inside" in " ".join(page.split())
+    assert line_of(page, "SIGNNAP(GCN)", "pubmed")[3:] == [
+        "80.34", "81.09", "81.84", "2", "inside", "+0.19", "79.34", "1.00 above",
+    ]  # fmt: skip
+    assert line_of(page, "SIGNNAP(GAT)", "pubmed")[7:] == ["1.00 below", "-1.73", "79.43", "1.00 above"]
+    assert line_of(page, "SIGNNAP(JKNet)", "pubmed")[3:] == ["–", "–", "–", "–", "not run", "–", "80.82", "inside"]
+
+
+def test_what_the_first_weights_do(results):
+    add(results, "SIGNNAP(GCN)", "pubmed", alike=[-1, 1], others=[-6, -2, 20])
+    add(results, "SIGNNAP(GAT)", "pubmed", alike=[1, 3], others=[-4, 0, 10])
+    add(results, "SIGNNAP(JKNet)", "pubmed", alike=[2, 5], others=[1, 1 + 6, -17])
+    page = " ".join(start.page(results, 3).split())
+    # variances of 2, 2 and 4.5 beside those of as many others, 8, 8 and 18
+    assert "share them have 0.25 times the variance of as many others (0.25 to 0.25" in page and "3 cells" in page
+    # by (-4, 0, 6.5) and (-4, -2, 3), from means of the others of 4, 2 and -3
+    (found,) = re.findall(r"correlation of (\S+?)\. ", page)
+    assert found == "+0.99"
+
+
+@pytest.mark.parametrize("cells", [0, 1])
+def test_too_few_encoders_say_nothing(results, cells):
+    for name in NAMES[:cells]:
+        add(results, name, "pubmed", alike=[0, 1], others=[1, 2])
+    assert "variance" not in start.page(results, 2)
