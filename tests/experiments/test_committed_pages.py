@@ -67,6 +67,15 @@ def test_the_readme_counts_the_figures_within_range_as_the_page_does():
     assert f"In {count} the paper's figure" in " ".join((ROOT / "README.md").read_text("utf-8").split())
 
 
+def test_the_readme_counts_the_figures_among_all_encoders_as_the_page_does():
+    page = " ".join((RESULTS / "table-start.md").read_text("utf-8").split())
+    ((inside, least, expected),) = re.findall(
+        r"together lie (\d+) of 30 figures\. .* have at least (\d+) encoders\. .*; (\S+) would on average", page
+    )
+    said = f"with five more that begin with the weights of the authors' code it is {inside}, where {expected} would be"
+    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split()) and least == "35"
+
+
 def test_the_readme_says_what_our_departures_change_as_the_page_does():
     page = (RESULTS / "table-letter.md").read_text("utf-8")
     ((mean, cells, error),) = re.findall(

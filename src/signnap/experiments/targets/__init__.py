@@ -53,7 +53,7 @@ TARGETS = {
     "table-overall": Target(overall.recipe, overall.page),
     "table-fidelity": Target(fidelity.recipe, fidelity.page, seeds=10),
     "table-seeds": Target(seeds.recipe, seeds.page, seeds=30),
-    "table-start": Target(start.recipe, start.page, seeds=10),
+    "table-start": Target(start.recipe, start.page),
     "table-tried": Target(tried.recipe, tried.page),
     "table-letter": Target(letter.recipe, letter.page, seeds=5),
     "figure-oversmoothing": Target(oversmoothing.recipe, oversmoothing.page, oversmoothing.figure, seeds=3),

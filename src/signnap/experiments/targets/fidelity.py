@@ -80,7 +80,7 @@ def page(results: Results, seeds: int) -> str:
                 found.append(each)
             outside = each is not None and each.place != "inside"
             lines.append([*line, (explained("fidelity", name, graph) or "not yet") if outside else "–"])
-    return f"{summary(found, len(lines), seeds)}\n\n{markdown.table([*COLUMNS, 'explained'], lines)}"
+    return f"{_summary(found, len(lines), seeds)}\n\n{markdown.table([*COLUMNS, 'explained'], lines)}"
 
 
 def compare(results: Results, name: str, graph: str, seeds: int, **changes: Any) -> tuple[list[str], Compared | None]:
@@ -95,7 +95,7 @@ def compare(results: Results, name: str, graph: str, seeds: int, **changes: Any)
     return [*start, *numbers, f"{len(each.encoders)}", each.place, distance], each
 
 
-def summary(found: list[Compared], cells: int, seeds: int) -> str:
+def _summary(found: list[Compared], cells: int, seeds: int) -> str:
     """How many figures lie inside, beside how many would if the paper's encoder were one more of ours."""
     places = [each.place for each in found]
     inside, unsettled = settle(found, cells, seeds)

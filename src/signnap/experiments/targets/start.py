@@ -15,24 +15,29 @@ from .. import markdown
 from ..cells import Cell
 from ..paper import GRAPHS, cell, reported
 from ..results import Results
-from .fidelity import COLUMNS, NAMES, Compared, compare, summary
+from .fidelity import COLUMNS, NAMES, Compared, compare
 
 #: More encoder seeds than any cell has: all that there are.
 _ALL = 1000
 _ABOUT = """
 Every encoder of the paper began with the weights that its authors' code draws with its one seed. So did these
-(`init=authors:C` for a graph with C classes); our seeds vary all that is drawn later.
-
-{summary}
-
-*Others* are all encoders of `table-fidelity` and `table-seeds`, which began with weights of their own. Together with
-them, {together} of {cells} figures lie inside. {matters}
+(`init=authors:C` for a graph with C classes); our seeds vary all that is drawn later. *Others* are all encoders of
+`table-fidelity` and `table-seeds`, which began with weights of their own, and were looked at before these.
+"""
+_INSIDE = """
+Among those that began with the authors' weights lie the figures of {inside} of {known} cells ({cells} in all);
+{expected:.1f} would on average, if the paper's encoder were one more of them (see *Fidelity*).
+"""
+_TOGETHER = """
+Among all encoders together lie {inside} of {cells} figures. Cells whose figure is outside have at least {least}
+encoders. More of them only widen a range, so with {least} in every cell no fewer figures would lie inside;
+{expected:.1f} would on average, if the paper's encoder were one more of ours.
 """
 _MATTERS = """
 Do first weights matter? Encoders that share them have {share:.2f} times the variance of as many others ({least:.2f} to
 {most:.2f} within one standard error; the geometric mean over {cells} cells). Are those of the authors good where the
-paper is high? What encoders that began with them exceed others by, on average in a cell, and what the paper does have a
-correlation of {correlation:+.2f}.
+paper is high? In every cell both the paper and the encoders that began like its own differ from the mean of the others;
+the correlation of these differences is {correlation:+.2f}.
 """
 
 
@@ -55,7 +60,7 @@ def recipe() -> list[Cell]:
 
 def page(results: Results, seeds: int) -> str:
     """The range of the encoders that began like the authors' in Markdown, and how often the figure lies there."""
-    lines, found, together, known = [], [], 0, []
+    lines, found, known, pooled = [], [], [], []
     for name in NAMES:
         for graph in GRAPHS:
             line, alike = compare(results, name, graph, seeds, **changes(graph))
@@ -64,12 +69,31 @@ def page(results: Results, seeds: int) -> str:
             lines.append([*line, mean, place])
             found += [] if alike is None else [alike]
             known += [] if alike is None or others is None else [Line(alike, others)]
-            pooled = [encoder for each in (alike, others) if each is not None for encoder in each.encoders]
-            together += bool(pooled) and Compared(reported()["overall"][name][graph][0], pooled).place == "inside"
-    head = _ABOUT.strip().format(
-        summary=summary(found, len(lines), seeds), together=together, cells=len(lines), matters=_matters(known)
-    )
-    return f"{head.strip()}\n\n{markdown.table([*COLUMNS, 'mean of others', 'among others'], lines)}"
+            encoders = [encoder for each in (alike, others) if each is not None for encoder in each.encoders]
+            pooled.append(Compared(reported()["overall"][name][graph][0], encoders))
+    paragraphs = [_ABOUT, _inside(found, len(lines)), _together(pooled), _matters(known)]
+    paragraphs.append(markdown.table([*COLUMNS, "mean of others", "among others"], lines))
+    return "\n\n".join(text.strip() for text in paragraphs if text) + "\n"
+
+
+def _inside(found: list[Compared], cells: int) -> str:
+    """How many figures lie among the encoders that began like the authors'."""
+    inside, expected = sum(each.place == "inside" for each in found), sum(each.share for each in found)
+    return _INSIDE.format(inside=inside, known=len(found), cells=cells, expected=expected)
+
+
+def _together(pooled: list[Compared]) -> str:
+    """How many figures lie among all encoders; nothing while there is a cell without any, or if there is none left."""
+    if not all(each.encoders for each in pooled):
+        return ""
+    outside = [each for each in pooled if each.place != "inside"]
+    if not outside:
+        return f"Among all encoders together lie all {len(pooled)} figures."
+    fewest = min(outside, key=lambda each: len(each.encoders))
+    return _TOGETHER.format(
+        inside=len(pooled) - len(outside), cells=len(pooled), least=len(fewest.encoders),
+        expected=fewest.share * len(pooled),
+    )  # fmt: skip
 
 
 def _matters(known: list[Line]) -> str:
@@ -83,7 +107,7 @@ def _matters(known: list[Line]) -> str:
     if len(logs) < 2 or min(len(set(ours)), len(set(theirs))) < 2:
         return ""
     middle, error = fmean(logs), stdev(logs) / len(logs) ** 0.5
-    return _MATTERS.strip().format(
+    return _MATTERS.format(
         share=exp(middle), least=exp(middle - error), most=exp(middle + error), cells=len(logs),
         correlation=correlation(ours, theirs),
     )  # fmt: skip
