@@ -25,6 +25,8 @@ If the paper's encoder were one more seed of ours, it would be the best or the w
 {chance:.2f}. Of those outside, {above} lie above and {below} below; the ± of {reaching}, which is over the paper's
 classifiers, reaches into our range. *Distance* is that of the paper's figure from our mean, in units of the deviation
 that one more seed would have from it: {least:+.2f} to {most:+.2f}, {mean:+.2f} on average.
+
+What more encoders of the cells outside change is in `table-seeds`, in `table-start` together with all others.
 """
 
 
