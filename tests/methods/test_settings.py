@@ -84,6 +84,13 @@ def test_the_tables_are_complete():
     assert preset_names() == ["paper"]
 
 
+def test_to_resolve_settings_does_not_change_the_preset():
+    resolve_all = lambda: [resolve({"method": method}, dataset=graph) for method in METHODS for graph in GRAPH]
+    first = resolve_all()
+    changed = [resolve({"method": method, "dim": 8, "seed": 7}) for method in METHODS if method != "raw"]
+    assert {settings.seed for settings in changed} == {7} and resolve_all() == first
+
+
 @pytest.mark.parametrize("dataset", GRAPH)
 def test_the_probe_s_weight_decay(dataset):
     assert probe_weight_decay(str(dataset)) == (0.0 if dataset in AMAZON else 0.0005)

@@ -30,23 +30,28 @@ class Results:
     def __init__(self, path: str | Path, rule: Rule = lambda cell: cell) -> None:
         self.path, self.rule = Path(path), rule
         self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._read_last = b""
         self._read()
 
     def _read(self) -> None:
-        """Take what the file holds to what is known."""
-        for number, line in enumerate(self._lines(), 1):
+        """Take what the file holds to what is known, unless it holds what it did the last time."""
+        content = self._content()
+        if content == self._read_last:
+            return
+        for number, line in enumerate(content.splitlines(), 1):
             try:
                 row = json.loads(line)
                 expect_whole(row)
                 self._keep(Cell(**row["cell"]), row, row["seeds"])
             except NOT_WHOLE as error:
                 raise SignnapError(f"{self.path}, line {number} is not a result of this program") from error
+        self._read_last = content
 
-    def _lines(self) -> list[bytes]:
+    def _content(self) -> bytes:
         try:
-            return self.path.read_bytes().splitlines()
+            return self.path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):
-            return []
+            return b""
         except OSError as error:
             raise cannot_read(self.path, error) from error
 
@@ -117,7 +122,9 @@ class Results:
         with alone(self.path.parent):
             self._read()
             yield
-            write_text(self.path, "".join(json.dumps(row) + "\n" for row in self))
+            content = "".join(json.dumps(row) + "\n" for row in self)
+            write_text(self.path, content)
+            self._read_last = content.encode()
 
 
 def _cut(row: dict[str, Any], chosen: list[bool]) -> dict[str, Any]:

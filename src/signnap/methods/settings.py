@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -124,7 +125,7 @@ def resolve(
     if method not in list(METHODS):  # a list compares with anything that a file may say
         raise unknown_name("method", method, METHODS)
     _expect_settings_of(method, changes, origin)
-    layers = _layers(read_toml(str(_presets() / f"{preset}.toml")), method, changes.get("backbone", "gcn"), dataset)
+    layers = _layers(_sections(preset), method, changes.get("backbone", "gcn"), dataset)
     settings = build(METHODS[method], {key: v for layer in (*layers, changes) for key, v in layer.items()}, origin)
     for kind, known in {"backbone": BACKBONES, "objective": OBJECTIVES, "precision": PRECISIONS}.items():
         if getattr(settings, kind, "custom") not in (*known, "custom"):
@@ -161,8 +162,14 @@ def _layers(sections: dict[str, Any], method: str, backbone: Any, dataset: str |
 
 def probe_weight_decay(dataset: str) -> float:
     """The weight decay the authors give the linear probe on a data set (spec §2.6)."""
-    probe = read_toml(str(_presets() / "paper.toml"))["probe"]
+    probe = _sections("paper")["probe"]
     return float(probe["dataset"].get(dataset, probe)["weight_decay"])
+
+
+@cache
+def _sections(preset: str) -> dict[str, Any]:
+    """What a preset says. It is read once, as nobody changes what ships with the package, nor what is returned here."""
+    return read_toml(str(_presets() / f"{preset}.toml"))
 
 
 def _presets() -> Any:
