@@ -8,13 +8,17 @@ from typing import Any
 from ..methods.registry import method_class
 from .cells import Cell
 
-BANNER = "**A quick try: one iteration, narrow layers, short probes. It shows that all runs, no more.**\n\n"
+BANNER = (
+    "**A quick try: one iteration, narrow layers, few negatives, short probes. It shows that all runs, no more.**\n\n"
+)
 ITERATIONS = 1
 #: By this probe the rows of a try are recognised.
 PROBE = "linear-quick"
 #: What else is made small, unless a cell says how large it is to be.
 _SMALL: dict[str, dict[str, Any]] = {
-    **{name: {"dim": 32} for name in ("supervised", "dropedge", "signnap", "cmv")},
+    "signnap": {"dim": 32, "heads": 2, "negatives": 64},
+    **{name: {"dim": 32, "heads": 2} for name in ("supervised", "dropedge")},
+    "cmv": {"dim": 32},
     **{name: {"dim": 32, "hidden": 32} for name in ("dgi", "bgrl", "g-bt")},
     **{name: {"dim": 32, "hidden": 32, "projector": 16} for name in ("grace", "gca")},
     **{name: {"walks": 1, "length": 8, "window": 2} for name in ("deepwalk", "node2vec")},
