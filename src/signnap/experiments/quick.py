@@ -23,7 +23,7 @@ _SMALL: dict[str, dict[str, Any]] = {
     **{name: {"dim": 32, "hidden": 32, "projector": 16} for name in ("grace", "gca")},
     **{name: {"walks": 1, "length": 8, "window": 2} for name in ("deepwalk", "node2vec")},
     **{name: {"steps": 16, "size": 8, "positions": 4} for name in ("gcc", "gcc-attributed")},
-    "arwmf": {"dim": 8, "window": 2, "passes": 1},
+    "arwmf": {"dim": 8, "window": 1, "passes": 1},
 }
 
 
