@@ -299,6 +299,12 @@ def test_another_graph_is_read_as_the_training_graph_was(small_graph, fitted):
 # -- the first weights -------------------------------------------------------------------------------------------------
 
 
+def test_a_run_may_begin_a_rounding_away(small_graph):
+    drawn, nudged = (SIGNNAP(dim=8, seed=3, init=init).untrained(small_graph) for init in ("seed", "nudged"))
+    for before, after in zip(drawn.encoder_.parameters(), nudged.encoder_.parameters(), strict=True):
+        assert torch.equal(after, torch.nextafter(before, torch.full_like(before, torch.inf)))
+
+
 def test_a_run_may_begin_with_the_authors_weights(small_graph, fitted, same_weights, tmp_path):
     begun = [SIGNNAP(dim=8, init="authors:3", seed=seed).untrained(small_graph) for seed in range(2)]
     expected = build_encoder("gcn", in_dim=small_graph.num_features, dim=8)

@@ -28,6 +28,7 @@ TARGETS = (
     "table-start",
     "table-tried",
     "table-letter",
+    "table-rounding",
     "figure-oversmoothing",
     "figure-overfitting",
     "figure-stability",

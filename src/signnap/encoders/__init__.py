@@ -13,6 +13,7 @@ from .authors import redraw
 from .convolutional import ConvolutionalStack
 from .gat import GATStack
 from .gcn import GCNStack
+from .nudge import nudge
 from .sage import SAGEStack
 from .table import Table
 
@@ -67,5 +68,6 @@ __all__ = [
     "SAGEStack",
     "Table",
     "build_encoder",
+    "nudge",
     "redraw",
 ]

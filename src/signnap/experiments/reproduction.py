@@ -38,13 +38,14 @@ repository.
 """
 #: What the table of targets does not say.
 NOT_THE_PAPERS = """
-Eight of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
+Nine of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
 `table-seeds`: whether they do with more seeds, in the cells where they do not. `table-start`: whether they do if
 encoders begin with the weights of the paper's. `table-tried`: other ways of training (as the paper's text has it rather
 than its code, without our departures, or for fewer iterations) in the cells where they do not.
-`table-letter`: what these departures change in every cell. `table-sharing`: how many anchors may share a draw of
-negatives. `table-grid`: settings of other methods on graphs for which their authors give none.
+`table-letter`: what these departures change in every cell. `table-rounding`: how far encoders of one seed are apart if
+their first weights differ by a rounding. `table-sharing`: how many anchors may share a draw of negatives. `table-grid`:
+settings of other methods on graphs for which their authors give none.
 """
 
 

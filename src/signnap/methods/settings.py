@@ -36,6 +36,8 @@ BACKBONES = ("gat", "gat-original", "gcn", "gcn-original", "jknet", "resgcn", "s
 _PAPERS = ("gat", "gcn", "jknet", "resgcn", "sage")
 OBJECTIVES = ("infonce", "nce")
 PRECISIONS = ("float32", "tf32", "bf16")
+#: First weights of the seed, each moved to the next number that its type has.
+NUDGED = "nudged"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Settings(Basics):
     layers: int = 2
     dropout: float = 0.5
     heads: int = 8
-    #: its first weights: those of the seed, or authors:C, what the authors' code draws on a graph with C classes
+    #: its first weights: those of the seed (nudged: but for a rounding), or authors:C, which the authors' code draws on
+    #: a graph with C classes
     init: str = "seed"
     #: views: share and law of dropped edges (exact, bernoulli, undirected), share of masked feature columns,
     #: and noise on features ("none" or kind:scale with kind gaussian, laplace or uniform)
@@ -74,10 +77,12 @@ class Settings(Basics):
     def authors_classes(self) -> int | None:
         """For how many classes the authors' code draws the first weights; None if they are the seed's."""
         kind, _, classes = self.init.partition(":")
-        if self.init == "seed":
+        if self.init in ("seed", NUDGED):
             return None
         if kind != "authors" or not classes.isdecimal() or not 0 < int(classes[:5]) < 10_000:
-            raise SignnapError(f"init is {self.init!r}: expected seed, or authors:C with the number of classes C")
+            raise SignnapError(
+                f"init is {self.init!r}: expected seed, nudged, or authors:C with the number of classes C"
+            )
         return int(classes)
 
 

@@ -13,14 +13,14 @@ from torch import nn
 from .. import rng
 from ..config import read_toml
 from ..contracts import Encoder, Objective, Perturbation
-from ..encoders import build_encoder, redraw
+from ..encoders import build_encoder, nudge, redraw
 from ..errors import SignnapError
 from ..graph import View
 from ..objectives import build_objective
 from ..perturb import build_perturbation
 from ..train.checkpoint import RunFolder
 from .method import Method
-from .settings import Settings
+from .settings import NUDGED, Settings
 from .sizes import Sizes
 from .two_views import TwoViews
 
@@ -108,6 +108,8 @@ class SIGNNAP(Method):
         )  # fmt: skip
         if settings.authors_classes is not None:
             redraw(encoder, settings.authors_classes)
+        if settings.init == NUDGED:
+            nudge(encoder)
         return encoder
 
     def build_task(self, settings: Settings, view: View, encoder: Encoder) -> TwoViews:
