@@ -83,3 +83,20 @@ def test_the_readme_says_what_our_departures_change_as_the_page_does():
     )
     said = f"{mean} points on average over {cells} cells, with a standard error of {error}"
     assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_the_readme_counts_the_figures_among_encoders_that_begin_alike_as_the_page_does():
+    page = " ".join((RESULTS / "table-start.md").read_text("utf-8").split())
+    ((inside, expected),) = re.findall(r"weights lie the figures of (\d+ of 30) cells; (\S+) would on average", page)
+    ((below,),) = [re.findall(r"On average (\d+ %) of the encoders of a cell are below", page)]
+    said = f"lie {inside}, where {expected} would be expected, and {below} of them are below the paper's figure"
+    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_the_readme_says_what_a_rounding_does_as_the_page_does():
+    lines = [line.strip("| ").split(" | ") for line in (RESULTS / "table-rounding.md").read_text("utf-8").splitlines()]
+    apart = {(line[0], *line[1:3]): float(line[-1]) for line in lines if len(line) == 8 and line[-1][0].isdigit()}
+    most = {name: max(each for key, each in apart.items() if key[0] == name) for name, *_ in apart}
+    assert len(apart) == 38 and most.pop("SIGNNAP(GAT)") <= 0.01 and min(most.values()) > 1
+    said = f"a GAT becomes the same, but other backbones end up to {max(apart.values()):.1f} points of accuracy apart"
+    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())

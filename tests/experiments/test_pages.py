@@ -68,6 +68,21 @@ def test_how_far_a_figure_is():
     assert all(isnan(fidelity.Compared(85.0, encoders).distance) for encoders in ([80.0], [80.0, 80.0]))
 
 
+def test_how_many_encoders_are_below_a_figure():
+    below = [fidelity.Compared(figure, [80.0, 82.0, 81.0, 82.0]).below for figure in (79.0, 80.0, 81.5, 82.0, 83.0)]
+    assert below == [0, 0.125, 0.5, 0.75, 1]
+
+
+def test_figures_among_encoders_of_their_own_kind_are_neither_high_nor_low():
+    draws = np.random.default_rng(0).normal(70, 2, (2000, 20, 6))
+    compared = [[fidelity.Compared(one, list(five)) for one, *five in cells] for cells in draws]
+    means = [fmean(each.below for each in found) for found in compared]
+    said = fidelity.level(compared[0])
+    assert said.startswith(f"On average {100 * means[0]:.0f} % of the encoders")
+    assert said.endswith(f"50 %, with a standard error of {100 * np.std(means):.0f} %.")
+    assert fmean(means) == pytest.approx(0.5, abs=0.005)
+
+
 @pytest.mark.parametrize("least", range(5))
 def test_the_chance_of_so_many_events(least):
     shares = [0.2, 0.9, 0.5, 1.0]

@@ -83,7 +83,11 @@ def test_what_the_first_weights_do(results):
     # variances of 2, 2 and 4.5 beside those of as many others, 8, 8 and 18
     assert "share them have 0.25 times the variance of as many others (0.25 to 0.25" in page and "3 cells" in page
     # by (-4, 0, 6.5) and (-4, -2, 3), from means of the others of 4, 2 and -3
-    assert "the correlation of these differences is +0.99." in page
+    assert (
+        "are +0.83 ± 3.06 points above the mean of the others on average over cells, the paper is -1.00 ± 2.08 above"
+        in page
+    )
+    assert "the correlation of the two is +0.99." in page
 
 
 @pytest.mark.parametrize("cells", [0, 1])

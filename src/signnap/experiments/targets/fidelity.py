@@ -25,8 +25,10 @@ If the paper's encoder were one more seed of ours, it would be the best or the w
 {chance:.2f}. Of those outside, {above} lie above and {below} below; the ± of {reaching}, which is over the paper's
 classifiers, reaches into our range. *Distance* is that of the paper's figure from our mean, in units of the deviation
 that one more seed would have from it: {least:+.2f} to {most:+.2f}, {mean:+.2f} on average.
+{level}
 
-What more encoders of the cells outside change is in `table-seeds`, in `table-start` together with all others.
+What more encoders of the cells outside change is in `table-seeds`, in `table-start` together with all others; how far a
+rounding moves an encoder of one seed is in `table-rounding`.
 """
 
 
@@ -60,6 +62,11 @@ class Compared(NamedTuple):
         count = len(self.encoders)
         spread = stdev(self.encoders) * (1 + 1 / count) ** 0.5 if count > 1 else 0
         return (self.figure - fmean(self.encoders)) / spread if spread else nan
+
+    @property
+    def below(self) -> float:
+        """The share of the encoders that are below the figure; of those that have it, half."""
+        return fmean((encoder < self.figure) / 2 + (encoder <= self.figure) / 2 for encoder in self.encoders)
 
     @property
     def share(self) -> float:
@@ -111,9 +118,21 @@ def _summary(found: list[Compared], cells: int, seeds: int) -> str:
         expected=sum(shares), bar=BAR, chance=chance(shares, BAR),
         above=sum(place.endswith("above") for place in places), below=sum(place.endswith("below") for place in places),
         reaching=sum(each.reaches for each in found),
-        least=min(distances), most=max(distances), mean=fmean(distances),
+        least=min(distances), most=max(distances), mean=fmean(distances), level=level(found),
     )  # fmt: skip
     return f"{head}\n\n{about}"
+
+
+def level(found: list[Compared]) -> str:
+    """Whether the paper's figures are high or low among ours, by the share of encoders below them.
+
+    Of one more encoder among s, each of 0, 1, … s is as likely to be below.
+    """
+    error = sum((1 + 2 / len(each.encoders)) / 12 for each in found) ** 0.5 / len(found)
+    return (
+        f"On average {100 * fmean(each.below for each in found):.0f} % of the encoders of a cell are below the paper's "
+        f"figure; below one more of them\nit would be 50 %, with a standard error of {100 * error:.0f} %."
+    )
 
 
 def settle(found: list[Compared], cells: int, seeds: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from .. import markdown
 from ..cells import Cell
 from ..paper import GRAPHS, cell, reported
 from ..results import Results
-from .fidelity import COLUMNS, NAMES, Compared, compare
+from .fidelity import COLUMNS, NAMES, Compared, compare, level
 
 #: More encoder seeds than any cell has: all that there are.
 _ALL = 1000
@@ -25,8 +25,9 @@ Every encoder of the paper began with the weights that its authors' code draws w
 `table-fidelity` and `table-seeds`, which began with weights of their own, and were looked at before these.
 """
 _INSIDE = """
-Among those that began with the authors' weights lie the figures of {inside} of {known} cells ({cells} in all);
+Among those that began with the authors' weights lie the figures of {inside} of {known} cells{in_all};
 {expected:.1f} would on average, if the paper's encoder were one more of them (see *Fidelity*).
+{level}
 """
 _TOGETHER = """
 Among all encoders together lie {inside} of {cells} figures. Cells whose figure is outside have at least {least}
@@ -35,9 +36,10 @@ encoders. More of them only widen a range, so with {least} in every cell no fewe
 """
 _MATTERS = """
 Do first weights matter? Encoders that share them have {share:.2f} times the variance of as many others ({least:.2f} to
-{most:.2f} within one standard error; the geometric mean over {cells} cells). Are those of the authors good where the
-paper is high? In every cell both the paper and the encoders that began like its own differ from the mean of the others;
-the correlation of these differences is {correlation:+.2f}.
+{most:.2f} within one standard error; the geometric mean over {cells} cells). Are those of the authors good, and where
+the paper is high? Encoders that began with them are {gain:+.2f} ± {ours:.2f} points above the mean of the others on
+average over cells, the paper is {lead:+.2f} ± {theirs:.2f} above it (± one standard error), and the correlation of the
+two is {correlation:+.2f}.
 """
 
 
@@ -78,8 +80,11 @@ def page(results: Results, seeds: int) -> str:
 
 def _inside(found: list[Compared], cells: int) -> str:
     """How many figures lie among the encoders that began like the authors'."""
-    inside, expected = sum(each.place == "inside" for each in found), sum(each.share for each in found)
-    return _INSIDE.format(inside=inside, known=len(found), cells=cells, expected=expected)
+    return _INSIDE.format(
+        inside=sum(each.place == "inside" for each in found), known=len(found),
+        in_all=f" ({cells} in all)" if len(found) < cells else "",
+        expected=sum(each.share for each in found), level=level(found) if found else "",
+    )  # fmt: skip
 
 
 def _together(pooled: list[Compared]) -> str:
@@ -109,5 +114,7 @@ def _matters(known: list[Line]) -> str:
     middle, error = fmean(logs), stdev(logs) / len(logs) ** 0.5
     return _MATTERS.format(
         share=exp(middle), least=exp(middle - error), most=exp(middle + error), cells=len(logs),
+        gain=fmean(ours), ours=stdev(ours) / len(ours) ** 0.5,
+        lead=fmean(theirs), theirs=stdev(theirs) / len(theirs) ** 0.5,
         correlation=correlation(ours, theirs),
     )  # fmt: skip
