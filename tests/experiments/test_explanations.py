@@ -86,8 +86,8 @@ TOLD = {
         "but among five that begin with the authors' first weights (`table-start`)": (
             lambda p: p.where(p.begun_alike()) == "inside"
         ),
-        "which are better by 0.30 points on average over cells": (
-            lambda p: f"{_gain(p)[0]:.2f}" == "0.30" and _gain(p)[0] > 2 * _gain(p)[1]
+        "which are better by 0.31 points on average over cells": (
+            lambda p: f"{_gain(p)[0]:.2f}" == "0.31" and _gain(p)[0] > 2 * _gain(p)[1]
         ),
         "a rounding of first weights moves two encoders of one seed as far apart as two seeds are (`table-rounding`)": (
             lambda p: p.nudged().rounding > 0.9 * p.nudged().seeds
@@ -113,8 +113,15 @@ TOLD = {
             lambda p: all(p.exceeding(**each) == 1 and p.noisy(**each) for each in (OWN, FLOAT, AFTER[3500]))
         ),
     },
-    "SIGNNAP(ResGCN) on pubmed": {
-        "the figure is among twenty seeds (`table-seeds`)": lambda p: p.where(p.encoders(20)) == "inside",
+    "SIGNNAP(JKNet) on pubmed": {
+        "the figure is also above five encoders that begin with the authors' first weights (`table-start`), and more "
+        "seeds and tries have not been run": (
+            lambda p: (
+                p.where(p.begun_alike()) == "above"
+                and len(p.rows.find(cell(p.name, p.graph), 30)["seeds"]) == 10
+                and p.rows.find(cell(p.name, p.graph, **FLOAT), 5) is None
+            )
+        ),
     },
     "SIGNNAP(GraphSage) on amazon_photo": {
         "the figure is among twenty seeds (`table-seeds`)": lambda p: p.where(p.encoders(20)) == "inside",

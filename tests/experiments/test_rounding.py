@@ -29,7 +29,7 @@ def tables(results, seeds=3):
 
 def test_what_is_trained_twice_is_what_other_pages_have():
     cells = {each.key: each for each in rounding.recipe()}
-    others = [*fidelity.recipe(), *(cell(*place, precision="float32") for place in tried.cells_outside())]
+    others = [*fidelity.recipe(), *(cell(*place, precision="float32") for place in tried.OUTSIDE)]
     drawn = [each for each in cells.values() if "init" not in each.settings]
     assert {each.key for each in drawn} == {each.key for each in others} and len(cells) == 2 * len(others)
     for each in drawn:
@@ -81,7 +81,7 @@ def test_too_few_encoders_say_nothing(results, nudged):
     found = {tuple(line[:3]): line[3:] for line in lines}
     assert found["SIGNNAP(GCN)", "pubmed", "tf32"][2:] == ["–", "–", "–"]
     assert found["SIGNNAP(GAT)", "pubmed", "tf32"] == ["–", "failed", "–", "–", "–"]
-    assert len(lines) == 5 * len(GRAPHS) + len(tried.cells_outside())
+    assert len(lines) == 5 * len(GRAPHS) + len(tried.OUTSIDE)
 
 
 def test_encoders_that_agree_in_all(results):

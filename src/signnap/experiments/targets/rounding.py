@@ -16,7 +16,7 @@ from ..cells import Cell
 from ..paper import GRAPHS, cell
 from ..results import Results
 from .fidelity import NAMES
-from .tried import cells_outside
+from .tried import OUTSIDE
 
 PRECISIONS = ("tf32", "float32")
 _ABOUT = """
@@ -57,7 +57,7 @@ def recipe() -> list[Cell]:
 
 def _places() -> list[tuple[str, str, str]]:
     everywhere = [(name, graph) for name in NAMES for graph in GRAPHS]
-    return [(*each, "tf32") for each in everywhere] + [(*each, "float32") for each in cells_outside()]
+    return [(*each, "tf32") for each in everywhere] + [(*each, "float32") for each in OUTSIDE]
 
 
 def _both(name: str, graph: str, precision: str) -> tuple[Cell, Cell]:

@@ -1,6 +1,6 @@
 """Where the paper's figure is not among ours: do its text and its code differ in what makes the difference (spec §2.7)?
 
-The cells are those that ``explained.toml`` has a sentence about, so a new one is tried as soon as it is noticed.
+What was tried for a cell stays, also when its figure lies inside since some of its encoders were trained again.
 """
 
 from __future__ import annotations
@@ -10,10 +10,22 @@ from typing import Any
 
 from .. import markdown
 from ..cells import Cell
-from ..paper import cell, explanations, reported
+from ..paper import cell, reported
 from ..results import Results
 from .fidelity import Compared
 
+#: Method and graph of every cell whose figure was found outside the range of ten of our encoders.
+OUTSIDE = [
+    ("SIGNNAP(GCN)", "pubmed"),
+    ("SIGNNAP(GraphSage)", "pubmed"),
+    ("SIGNNAP(ResGCN)", "pubmed"),
+    ("SIGNNAP(JKNet)", "pubmed"),
+    ("SIGNNAP(GraphSage)", "amazon_photo"),
+    ("SIGNNAP(GAT)", "amazon_computers"),
+    ("SIGNNAP(ResGCN)", "amazon_computers"),
+    ("SIGNNAP(GAT)", "coauthor_cs"),
+    ("SIGNNAP(GCN)", "coauthor_cs"),
+]
 #: What is changed from the authors' code as we run it, and the number that spec §2.7 gives to that difference. At least
 #: one of the weights that they published (11) is from before the last iteration.
 TRIED: dict[str, dict[str, Any]] = {
@@ -28,20 +40,15 @@ TRIED: dict[str, dict[str, Any]] = {
 }
 
 
-def cells_outside() -> list[tuple[str, str]]:
-    """Method and graph of every cell whose figure was found outside the range of our encoders."""
-    return [(name, graph) for name, _, graph in (key.partition(" on ") for key in explanations()["fidelity"])]
-
-
 def recipe() -> list[Cell]:
     """All cells, change by change."""
-    return [cell(name, graph, **changes) for changes in TRIED.values() for name, graph in cells_outside()]
+    return [cell(name, graph, **changes) for changes in TRIED.values() for name, graph in OUTSIDE]
 
 
 def page(results: Results, seeds: int) -> str:
     """Test accuracy in Markdown, the paper's figure beside every try. Nothing is chosen by it."""
     lines, held, tries = [], 0, 0
-    for name, graph in cells_outside():
+    for name, graph in OUTSIDE:
         figure = reported()["overall"][name][graph][0]
         rows = [results.find(cell(name, graph, **changes), seeds) for changes in TRIED.values()]
         shown = [_shown(row, figure, seeds) for row in rows]
