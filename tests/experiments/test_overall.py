@@ -66,6 +66,16 @@ def test_the_table(some):
     assert rows["G-BT: honest"][0] == "failed" and rows["GRACE: honest"][0] == "–"
 
 
+def test_how_many_are_ranked_is_said(some):
+    page = " ".join(overall.page(some, 2).split())
+    assert "ours among 3, the paper's among 14, as it is printed there" in page
+    figures = {name: reported()["overall"][name] for name in reported()["average_rank"]}
+    places = [sorted((-each[graph][0], name) for name, each in figures.items()) for graph in GRAPHS]
+    places = [[name for _, name in place].index("DeepWalk") + 1 for place in places]
+    assert f"(DeepWalk's would be {sum(places) / 6:.2f})" in page
+    assert abs(sum(places) / 6 - reported()["average_rank"]["DeepWalk"]) > 1
+
+
 def test_ranks():
     found = {(name, graph): summarize([mean]) for graph in GRAPHS for name, mean in
              {"SIGNNAP(GCN)": 90.0, "DGI": 80.0, "DeepWalk": 80.0, "GCN": 99.0}.items()}  # fmt: skip

@@ -85,6 +85,15 @@ def test_seeds_of_several_devices_name_them_all(tmp_path):
     assert [row["seconds"] for row in found] == [1.5, 4.5]
 
 
+def test_seconds_are_those_of_the_seeds_that_are_asked_for(tmp_path):
+    results, lists = Results(tmp_path / "rows.jsonl"), ("iterations", "test", "val")
+    for seeds, seconds in (([0], 1.5), ([1, 2, 3, 4], 8.0)):
+        results.add(
+            RAW, KNOWN | {name: KNOWN[name] * len(seeds) for name in lists} | {"seeds": seeds, "seconds": seconds}
+        )
+    assert [results.find(RAW, seeds)["seconds"] for seeds in (1, 2, 4, 5)] == [1.5, 3.5, 7.5, 9.5]
+
+
 @pytest.mark.parametrize("odd", [replace(RAW, redrawn=1), replace(RAW, settings={"lr": [1]})])
 def test_what_could_not_be_read_again_is_not_written(odd, tmp_path):
     results = Results(tmp_path / "rows.jsonl")

@@ -30,8 +30,12 @@ SIGNNAP, GRACE and GCA were trained with `--precision tf32`, where no column say
 paper has not. `table-letter`, `table-tried` and `table-sharing` below say what either changes.
 
 All numbers come from the rows in `{rows}`, each with its settings, seeds, device, versions, revision and
-command. `signnap reproduce all` fills in what is missing and writes all pages but that of `authors`, `signnap reproduce
-TARGET` one of them, and `signnap reproduce reproduction` this page from the rows that are there.
+command; `docs/evaluation.md` says what else there is to know of some. `signnap reproduce all` fills in what is missing
+and writes all pages but that of `authors`, `signnap reproduce TARGET` one of them, and `signnap reproduce reproduction`
+this page from the rows that are there.
+
+*Collapsed* counts encoders whose training `signnap train` would have stopped (`docs/method.md`, *When it fails*). Here
+it went on, and they are part of the mean: some recover, others stay as they are.
 
 *Spec §n* names a section of the specification of methods that this package was written from; it is not part of the
 repository.
@@ -40,9 +44,9 @@ repository.
 NOT_THE_PAPERS = """
 Nine of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
-`table-seeds`: whether they do with more seeds, in the cells where they do not. `table-start`: whether they do if
-encoders begin with the weights of the paper's. `table-tried`: other ways of training (as the paper's text has it rather
-than its code, without our departures, or for fewer iterations) in the cells where they do not.
+`table-seeds`: whether they do with more seeds, in the cells where they were found not to. `table-start`: whether they
+do if encoders begin with the weights of the paper's. `table-tried`: other ways of training (as the paper's text has it
+rather than its code, without our departures, or for fewer iterations) in the same cells.
 `table-letter`: what these departures change in every cell. `table-rounding`: how far encoders of one seed are apart if
 their first weights differ by a rounding. `table-sharing`: how many anchors may share a draw of negatives. `table-grid`:
 settings of other methods on graphs for which their authors give none.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -60,7 +61,10 @@ class Results:
         return chain.from_iterable(self._rows.values())
 
     def find(self, cell: Cell, seeds: int) -> dict[str, Any] | None:
-        """What is known of a cell and its first encoder seeds, in one row; of a cell that only failed, the failure."""
+        """What is known of a cell and its first encoder seeds, in one row; of a cell that only failed, the failure.
+
+        Its seconds are the share of these seeds in what was trained together.
+        """
         rows = self._rows.get(self.rule(cell).key, [])
         found = [row for row in rows if "error" not in row]
         if not found:
@@ -70,9 +74,9 @@ class Results:
         if not order:
             return None
         merged = found[0] | {name: [found[n][name][at] for _, n, at in order] for name in PER_SEED}
-        used = [found[n] for n in sorted({n for _, n, _ in order})]
-        merged["seconds"] = sum(row["seconds"] for row in used)
-        merged["device"] = " and ".join(dict.fromkeys(row["device"] for row in used))
+        used = Counter(n for _, n, _ in order)
+        merged["seconds"] = sum(found[n]["seconds"] * count / len(found[n]["seeds"]) for n, count in used.items())
+        merged["device"] = " and ".join(dict.fromkeys(found[n]["device"] for n in sorted(used)))
         looks = {name: [found[n]["looks"][name][at] for _, n, at in order] for name in found[0].get("looks", {})}
         collapsed = {seed: why for row in found for seed, why in row.get("collapsed", {}).items() if int(seed) < seeds}
         merged.pop("collapsed", None)

@@ -43,11 +43,11 @@ def _good(setting: str, values: tuple[float, ...], about: str, observation: int)
     )  # fmt: skip
 
 
-def _bad(setting: str, value: float, words: str, observation: int) -> Claim:
+def _bad(setting: str, value: float, words: str, observation: int, expected: str = "") -> Claim:
     return Claim(
         f"{words} {LETTERS[setting]} hurts",
         f"{words} {LETTERS[setting]} hurts: with {value}, training ends in NaN or accuracy is lower than with "
-        f"{PAPER[setting]} by more than one standard deviation over encoders.",
+        f"{PAPER[setting]} by more than one standard deviation over encoders.{expected}",
         _WHERE.format(observation), "figure-hyperparameters",
         lambda: [cell_of(setting, each) for each in (PAPER[setting], value)],
         lambda read: _clearly_worse(read, setting, value), may_diverge=cell_of(setting, value),
@@ -57,5 +57,9 @@ def _bad(setting: str, value: float, words: str, observation: int) -> Claim:
 NEGATIVES = _good("negatives", (1024,), "1024", 1)
 MANY_NEGATIVES = _bad("negatives", max(SWEEPS["negatives"]), "A larger", 1)
 DROP_EDGE = _good("drop_edge", (0.3, 0.5), "0.3 to 0.5", 2)
+SMALL_DROP = _bad("drop_edge", min(SWEEPS["drop_edge"]), "A small", 2)
+LARGE_DROP = _bad("drop_edge", max(SWEEPS["drop_edge"]), "A large", 2)
 TEMPERATURE = _good("temperature", (0.1,), "0.1", 3)
-LOW_TEMPERATURE = _bad("temperature", min(SWEEPS["temperature"]), "A much lower", 3)
+LOW_TEMPERATURE = _bad(
+    "temperature", min(SWEEPS["temperature"]), "A much lower", 3, " The paper expects values to explode."
+)

@@ -20,7 +20,9 @@ paper reports. *Read alike*: encoders of the same settings and seeds, all read b
 one; otherwise SIGNNAP and DGI have the probes that the paper gives them, and everybody else a plain linear layer, which
 suits some embeddings better than others. Networks with labels are their own classifiers, and have no such rows. On
 coauthor_physics encoders are trained on the training nodes alone, but for DeepWalk, Node2Vec and ARWMF, which embed
-only what they were trained on. *Rank* is the mean place among methods without labels that have a result on every graph.
+only what they were trained on. *Rank* is the mean place among methods without labels that have a result on every graph:
+ours among {ours}, the paper's among {theirs}, as it is printed there, which does not follow from its accuracies for all
+(DeepWalk's would be {deepwalk:.2f}).
 The best of those in a column is **bold**, the second _slanted_.
 """
 
@@ -46,7 +48,16 @@ def page(results: Results, seeds: int) -> str:
             first = ["–" if row is None or "error" in row else str(summarize(row["test"][0])) for row in rows]
             lines += [["one encoder", *first, ""], ["read alike", *alike_lines[name]]]
         lines.append(["the paper", *(_reported(name, graph) for graph in GRAPHS), _reported_rank(name)])
-    return ABOUT.format(seeds=seeds).strip() + "\n\n" + markdown.table(["method", *GRAPHS, "rank"], lines)
+    ranked = sum(line[-1] not in ("", "–") for line in honest_lines.values())
+    return f"{_about(seeds, ranked)}\n\n{markdown.table(['method', *GRAPHS, 'rank'], lines)}"
+
+
+def _about(seeds: int, ranked: int) -> str:
+    """What the table means; how many are ranked, and what the paper's accuracies would make of one of its ranks."""
+    printed = reported()["average_rank"]
+    figures = {(name, graph): summarize(reported()["overall"][name][graph][:1]) for name in printed for graph in GRAPHS}
+    deepwalk = average_ranks(figures)["DeepWalk"]
+    return ABOUT.format(seeds=seeds, ours=ranked, theirs=len(printed), deepwalk=deepwalk).strip()
 
 
 def _lines(rows: dict[tuple[str, str], dict[str, Any] | None], seeds: int) -> dict[str, list[str]]:

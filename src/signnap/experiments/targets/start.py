@@ -20,9 +20,10 @@ from .fidelity import COLUMNS, NAMES, Compared, compare, level
 #: More encoder seeds than any cell has: all that there are.
 _ALL = 1000
 _ABOUT = """
-Every encoder of the paper began with the weights that its authors' code draws with its one seed. So did these
-(`init=authors:C` for a graph with C classes); our seeds vary all that is drawn later. *Others* are all encoders of
-`table-fidelity` and `table-seeds`, which began with weights of their own, and were looked at before these.
+The authors' commands all have one seed, so every encoder of the paper presumably began with the weights that their
+code draws with it. These did (`init=authors:C` for a graph with C classes); our seeds vary all that is drawn later.
+*Others* are all encoders of `table-fidelity` and `table-seeds`, which began with weights of their own, and were looked
+at before these.
 """
 _INSIDE = """
 Among those that began with the authors' weights lie the figures of {inside} of {known} cells{in_all};
@@ -30,9 +31,10 @@ Among those that began with the authors' weights lie the figures of {inside} of 
 {level}
 """
 _TOGETHER = """
-Among all encoders together lie {inside} of {cells} figures. Cells whose figure is outside have at least {least}
-encoders. More of them only widen a range, so with {least} in every cell no fewer figures would lie inside;
-{expected:.1f} would on average, if the paper's encoder were one more of ours.
+Both kinds together: among the first {few} encoders of every cell lie {inside} of {cells} figures; {expected:.1f} would
+on average, if the paper's encoder were one more of ours. Among all that there are lie {all_inside}. Cells whose figure
+was found outside have up to {most}, and more only widen a range: with {most} in every cell at least as many would lie
+inside, and {all_expected:.1f} would on average.
 """
 _MATTERS = """
 Do first weights matter? Encoders that share them have {share:.2f} times the variance of as many others ({least:.2f} to
@@ -88,16 +90,16 @@ def _inside(found: list[Compared], cells: int) -> str:
 
 
 def _together(pooled: list[Compared]) -> str:
-    """How many figures lie among all encoders; nothing while there is a cell without any, or if there is none left."""
+    """How many figures lie among as many encoders of every cell, and among all; nothing while a cell has none."""
     if not all(each.encoders for each in pooled):
         return ""
-    outside = [each for each in pooled if each.place != "inside"]
-    if not outside:
-        return f"Among all encoders together lie all {len(pooled)} figures."
-    fewest = min(outside, key=lambda each: len(each.encoders))
+    few, most = (choose(len(each.encoders) for each in pooled) for choose in (min, max))
+    first = [Compared(each.figure, each.encoders[:few]) for each in pooled]
+    inside, all_inside = (sum(each.place == "inside" for each in group) for group in (first, pooled))
+    share = lambda count: len(pooled) * Compared(0.0, [0.0] * count).share
     return _TOGETHER.format(
-        inside=len(pooled) - len(outside), cells=len(pooled), least=len(fewest.encoders),
-        expected=fewest.share * len(pooled),
+        few=few, inside=inside, cells=len(pooled), expected=share(few),
+        all_inside=all_inside, most=most, all_expected=share(most),
     )  # fmt: skip
 
 
