@@ -51,6 +51,24 @@ def small(monkeypatch):
     return names
 
 
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (("--backbones", "gcn"), ["supervised", "signnap"]),  # that of the first is not stated
+        (("--backbones", "jknet"), ["signnap"]),
+        (("--methods", "signnap,raw", "--backbones", "gcn"), ["signnap"]),
+        (("--methods", "raw"), ["raw"]),
+    ],
+)
+def test_only_cells_that_are_named_are_run(small, monkeypatch, command, options, names):
+    tiny = {"dim": 8, "iterations": 2}
+    asked = [figure("raw", "cora"), figure("supervised", "cora", **tiny)]
+    asked += [figure("signnap", "cora", **tiny, backbone=each) for each in ("gcn", "jknet")]
+    monkeypatch.setattr(authors, "figures", lambda: asked)
+    command("reproduce", "authors", *options, "--seeds", 1, "--device", "cpu")
+    assert methods_in("results/rows.jsonl") == names
+
+
 def methods_in(path):
     return [json.loads(line)["cell"]["method"] for line in Path(path).read_text().splitlines()]
 
@@ -266,7 +284,18 @@ CASES = {
     "no such cell": (
         None,
         ("authors", "--methods", "dgi,raw", "--graphs", "pubmed"),
-        r"there is no cell with dgi or raw on pubmed$",
+        r"there is no cell with method dgi or raw and graph pubmed$",
+    ),
+    "a backbone": (None, ("authors", "--backbones", "gcm"), r"unknown backbone 'gcm', did you mean 'gcn'\? Known: gcn"),
+    "a backbone elsewhere": (
+        None,
+        ("authors", "--backbones", "gat"),
+        r"the target has no row of the backbone gat: expected gcn$",
+    ),
+    "no cell with a backbone": (
+        None,
+        ("authors", "--methods", "raw", "--backbones", "gcn"),
+        r"there is no cell with method raw and backbone gcn$",
     ),
     "a file for a folder": (
         blocked_folder,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -50,6 +50,7 @@ def reproduce(
         Path | None, typer.Option(parser=path, metavar="PATH", show_default="results", help="Folder of rows and pages.")
     ] = None,
     methods: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these methods.")] = None,
+    backbones: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these backbones.")] = None,
     graphs: Annotated[str | None, typer.Option(metavar="A,B,...", help="Only these graphs.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, show_default="the target's own", help="Encoder seeds.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A try in minutes; its folder is results-quick.")] = False,
@@ -71,7 +72,8 @@ def reproduce(
     wanted = {name: each for name, each in EVERYTHING.items() if name in targets or (everything and name != "authors")}
     if any(each.figure for each in wanted.values()):
         canvas(1, 1)  # says at once whether figures can be drawn here
-    chosen = _chosen([each.recipe() for each in wanted.values()], methods, graphs)
+    recipes = [each.recipe() for each in wanted.values()]
+    chosen = _chosen(recipes, method=methods, backbone=backbones, graph=graphs)
     folder = results or Path("results-quick" if quick else "results")
     rows = Results(folder / "rows.jsonl", **({"rule": trying.quickened} if quick else {}))
     counts = [seeds or (1 if quick else each.seeds) for each in wanted.values()]
@@ -136,24 +138,40 @@ def _write(page: Path, target: Target, rows: Results, seeds: int, banner: str) -
     write_text(page, banner + target.text(page.stem, rows, seeds))
 
 
-def _chosen(recipes: list[list[Cell]], methods: str | None, graphs: str | None) -> list[list[Cell]]:
-    """The cells of the methods and graphs that are named."""
+def _chosen(recipes: list[list[Cell]], **given: str | None) -> list[list[Cell]]:
+    """The cells of the methods, backbones and graphs that are named."""
     from ..data.catalog import DATASETS
-    from ..methods.settings import METHODS
+    from ..methods.settings import BACKBONES, METHODS
 
+    value_of: dict[str, tuple[Callable[[Cell], str | None], Container[str]]] = {
+        "method": (lambda cell: cell.method, METHODS),
+        "backbone": (_backbone, BACKBONES),
+        "graph": (lambda cell: cell.graph, DATASETS),
+    }
     cells = [cell for recipe in recipes for cell in recipe]
-    kinds = _named("method", methods, [cell.method for cell in cells], METHODS)
-    places = _named("graph", graphs, [cell.graph for cell in cells], DATASETS)
-    chosen = [[cell for cell in recipe if cell.method in kinds and cell.graph in places] for recipe in recipes]
+    chosen = recipes
+    for kind, (value, elsewhere) in value_of.items():
+        names = _named(kind, given[kind], (each for cell in cells if (each := value(cell))), elsewhere)
+        if names is not None:
+            chosen = [[cell for cell in recipe if value(cell) in names] for recipe in chosen]
     if cells and not any(chosen):
-        raise SignnapError(f"there is no cell with {' or '.join(sorted(kinds))} on {' or '.join(sorted(places))}")
+        wanted = " and ".join(f"{kind} {' or '.join(names.split(','))}" for kind, names in given.items() if names)
+        raise SignnapError(f"there is no cell with {wanted}")
     return chosen
 
 
-def _named(kind: str, given: str | None, known: Iterable[str], elsewhere: Container[str]) -> set[str]:
-    """The names that a list with commas gives; all of them where there is none. Those of other targets are no typos."""
-    known = set(known)
-    chosen = known if given is None else set(given.split(","))
+def _backbone(cell: Cell) -> str | None:
+    """The backbone of a cell, stated or not; some methods have none."""
+    from ..methods.settings import resolve
+
+    return getattr(resolve({"method": cell.method, **cell.settings}, dataset=cell.graph), "backbone", None)
+
+
+def _named(kind: str, given: str | None, known: Iterable[str], elsewhere: Container[str]) -> set[str] | None:
+    """The names that a list with commas gives, or None where there is none. Those of other targets are no typos."""
+    if given is None:
+        return None
+    known, chosen = set(known), set(given.split(","))
     for name in sorted(chosen - known):
         if not known:
             raise SignnapError(f"there is no {kind} {name!r} to choose: the target has none")
