@@ -91,6 +91,13 @@ def test_the_chance_of_so_many_events(least):
     assert fidelity.chance(shares, least) == pytest.approx(sum(chance for count, chance in each if count >= least))
 
 
+def test_encoders_that_collapsed_are_counted_beside_the_figure(results):
+    key = ("SIGNNAP(GCN)", "pubmed")
+    results.add(cell(*key), row([[70.0], [72.0]], collapsed={"1": "constant"}))
+    assert fidelity.compare(results, *key, 2)[0][6] == "2, 1 collapsed"
+    assert fidelity.compare(results, *key, 1)[0][6] == "1"
+
+
 def test_the_page_of_fidelity(results):
     add = lambda graph, test: results.add(cell("SIGNNAP(GCN)", graph), row(test))
     theirs = {graph: numbers[0] for graph, numbers in reported()["overall"]["SIGNNAP(GCN)"].items()}

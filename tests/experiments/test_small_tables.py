@@ -40,11 +40,12 @@ def test_the_table_of_data_sets(raw_data, monkeypatch, tmp_path):
     monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path))
     monkeypatch.setattr(datasets, "GRAPHS", ("pubmed", "amazon_photo"))
     _, pubmed, photo = table_of(datasets.page())
-    assert pubmed == ["pubmed", "19,717", "44,324", "3", "500", "60", "500", "1,000"]
-    assert photo[:4] == ["amazon_photo", "7,650", "119,081", "8"] and photo[5:] == ["160", "240", "7,250"]
+    assert pubmed == ["pubmed", "19,717", "44,324", "0.01 %", "3", "500", "0.30 %", "60", "500", "1,000"]
+    assert photo[:5] == ["amazon_photo", "7,650", "119,081", "0.20 %", "8"]
+    assert photo[6:] == ["2.09 %", "160", "240", "7,250"]
 
 
 def test_what_differs_is_shown():
-    assert [datasets._beside(10, 10), datasets._beside(10, "rest"), datasets._beside(1000, 1200)] == [
-        "10", "10", "1,000 (1,200)"
-    ]  # fmt: skip
+    pairs = [(10, 10), (10, "rest"), (1000, 1200), (0.304, 0.3), (0.356, 0.35)]
+    texts = ["10", "10", "1,000 (1,200)", "0.30 %", "0.36 % (0.35 %)"]
+    assert [datasets._beside(*pair) for pair in pairs] == texts

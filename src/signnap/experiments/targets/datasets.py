@@ -6,16 +6,23 @@ from ...data import load_graph, make_split
 from .. import markdown
 from ..paper import GRAPHS, reported
 
-_COUNTS = ("nodes", "edges", "classes", "features", "train", "val", "test")
+_COUNTS = ("nodes", "edges", "density", "classes", "features", "label rate", "train", "val", "test")
+_HEAD = """
+Edges are undirected and counted once, without self-loops. Density is their number over the square of that of nodes, as
+the paper has it, and the label rate is the share of training nodes. In brackets: the paper, where it differs.
+"""
 
 
-def counts(name: str) -> dict[str, int]:
-    """What a graph and its split consist of."""
+def counts(name: str) -> dict[str, float]:
+    """What a graph and its split consist of; shares are in %."""
     graph = load_graph(name)
     parts = make_split(graph, "paper")
-    sizes = {part: len(getattr(parts, part)) for part in ("train", "val", "test")}
-    found = {"nodes": graph.num_nodes, "edges": graph.num_edges, "classes": graph.num_classes}
-    return {**found, "features": graph.num_features, **sizes}
+    nodes, edges = graph.num_nodes, graph.num_edges
+    return {
+        "nodes": nodes, "edges": edges, "density": 100 * edges / nodes**2, "classes": graph.num_classes,
+        "features": graph.num_features, "label rate": 100 * len(parts.train) / nodes,
+        **{part: len(getattr(parts, part)) for part in ("train", "val", "test")},
+    }  # fmt: skip
 
 
 def page() -> str:
@@ -24,10 +31,14 @@ def page() -> str:
     for name in GRAPHS:
         ours, theirs = counts(name), reported()["datasets"][name]
         lines.append([name, *(_beside(ours[what], theirs[what]) for what in _COUNTS)])
-    head = "Edges are undirected and counted once, without self-loops. In brackets: the paper, where it differs.\n\n"
-    return head + markdown.table(["graph", *_COUNTS], lines)
+    return f"{_HEAD.strip()}\n\n{markdown.table(['graph', *_COUNTS], lines)}"
 
 
-def _beside(ours: int, theirs: int | str) -> str:
-    same = theirs in (ours, "rest")
-    return f"{ours:,}" if same else f"{ours:,} ({theirs:,})"
+def _beside(ours: float, theirs: float | str) -> str:
+    written, reported = map(_written, (ours, theirs))
+    return written if reported in (written, "rest") else f"{written} ({reported})"
+
+
+def _written(number: float | str) -> str:
+    """A count, a share in %, or a word."""
+    return f"{number:.2f} %" if isinstance(number, float) else f"{number:,}" if isinstance(number, int) else number

@@ -101,7 +101,8 @@ def compare(results: Results, name: str, graph: str, seeds: int, **changes: Any)
     each = Compared(figure, markdown.accuracies(row), deviation)
     numbers = [f"{number:.2f}" for number in (min(each.encoders), fmean(each.encoders), max(each.encoders))]
     distance = "–" if isnan(each.distance) else f"{each.distance:+.2f}"
-    return [*start, *numbers, f"{len(each.encoders)}", each.place, distance], each
+    encoders = ", ".join([f"{len(each.encoders)}", *markdown.collapses(row)])
+    return [*start, *numbers, encoders, each.place, distance], each
 
 
 def _summary(found: list[Compared], cells: int, seeds: int) -> str:
