@@ -153,6 +153,19 @@ def test_what_was_tried_is_shown_by_its_distance_from_the_paper(results):
     assert len(tried.recipe()) == len(tried.TRIED) * len(tried.OUTSIDE)
 
 
+def test_what_was_tried_on_another_device_is_named(results):
+    (one, two), changes = tried.OUTSIDE[:2], [*tried.TRIED.values()]
+    for key in (one, two):
+        results.add(cell(*key), row(TWO))
+    assert "trained on" not in tried.page(results, 2)
+    results.add(cell(*one, **changes[1]), row(TWO, device="Slow One"))
+    results.add(cell(*one, **changes[2]), row(TWO, device="Slow One"))
+    results.add(cell(*two, **changes[2]), failed() | {"device": "Slow One"})
+    where, names = "SIGNNAP(GCN) on pubmed on Slow One", "; ".join([*tried.TRIED][1:3])
+    results.add(cell(*two, **changes[3]), row(TWO))
+    assert f" Not trained on Fast One, but {where} ({names}). A CPU" in tried.page(results, 2)
+
+
 def test_every_figure_outside_is_tried():
     assert {key.partition(" on ")[::2] for key in explanations()["fidelity"]} <= {*tried.OUTSIDE}
 

@@ -60,8 +60,28 @@ def page(results: Results, seeds: int) -> str:
         "the paper's figure from it as in `table-fidelity`; *inside* if the figure lies within their range. Each other "
         "column changes one thing of the first; their numbers are those of spec §2.7. With own negatives, no anchors "
         f"share a draw. In {held} of {tries} tries the figure is inside: among so many it is in some by chance."
+        f"{_elsewhere(results, seeds)}"
     )
     return f"{head}\n\n{markdown.table(['method', 'graph', 'the paper', *TRIED], lines)}"
+
+
+def _elsewhere(results: Results, seeds: int) -> str:
+    """Which cells were not trained where most were: a sentence, or nothing."""
+    devices = {}
+    for change, changes in TRIED.items():
+        for name, graph in OUTSIDE:
+            row = results.find(cell(name, graph, **changes), seeds)
+            if row is not None and "error" not in row:
+                devices[name, graph, change] = row["device"]
+    usual = max(devices.values(), key=[*devices.values()].count, default="")
+    others: dict[str, list[str]] = {}
+    for (name, graph, change), device in devices.items():
+        if device != usual:
+            others.setdefault(f"{name} on {graph} on {device}", []).append(change)
+    if not others:
+        return ""
+    texts = [f"{where} ({'; '.join(changes)})" for where, changes in others.items()]
+    return f" Not trained on {usual}, but {', and '.join(texts)}. A CPU has no tf32: there all is in float32."
 
 
 def _shown(row: dict[str, Any] | None, figure: float, seeds: int) -> str:
