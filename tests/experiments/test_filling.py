@@ -6,7 +6,7 @@ from dataclasses import replace
 from threading import Event
 
 import pytest
-from tiny_cells import SEEDS, expected, fill, numbers, tiny
+from tiny_cells import SEEDS, expected, fill, numbers, tiny, whole
 
 from signnap.errors import SignnapError
 from signnap.experiments import elsewhere, runner
@@ -33,8 +33,8 @@ def test_what_is_only_judged_otherwise_is_trained_once(results, trained):
     cells = [tiny("dgi"), tiny("dgi", probe="linear-plain", probe_seeds=2), tiny("dgi", probe="nonsense"),
              tiny("dgi", settings={"dim": 4})]  # fmt: skip
     told = []
-    assert fill(cells, results, report=lambda done, words: told.append(done)) == 1
-    assert len(trained) == 2 and told == [3, 4]
+    assert fill(cells, results, report=whole(told)) == 1
+    assert len(trained) == 2 and [done for done, _ in told] == [3, 4]
     for cell in (*cells[:2], cells[3]):
         assert numbers(results.find(cell, 2)) == expected(cell)
     assert "unknown probe 'nonsense'" in results.find(cells[2], 2)["error"]
@@ -42,14 +42,14 @@ def test_what_is_only_judged_otherwise_is_trained_once(results, trained):
 
 def test_no_seed_is_trained_twice(results, monkeypatch):
     asked, fit_seeds = [], Method.fit_seeds
-    spy = lambda self, graph, seeds, **options: asked.append([*seeds]) or fit_seeds(self, graph, seeds, **options)
+    spy = lambda self, graph, seeds, **options: asked.extend(seeds) or fit_seeds(self, graph, seeds, **options)
     monkeypatch.setattr(Method, "fit_seeds", spy)
     first, later = tiny("dgi"), tiny("dgi", probe="linear-plain", probe_seeds=2)
     told = []
     assert fill([first], results) == 0
-    assert fill([first, later], results, seeds=4, report=lambda done, words: told.append(done)) == 0
-    assert asked == [[0, 1], [2, 3], [0, 1]]  # what both lack, and what one does
-    assert told == [1, 2]
+    assert fill([first, later], results, seeds=4, report=whole(told)) == 0
+    assert asked == [0, 1, 2, 3, 0, 1]  # what both lack, and what one does
+    assert told == [(2, str(later))]  # a half of the second comes with the first
     for cell in (first, later):
         assert numbers(results.find(cell, 4)) == expected(cell, 4)
 
@@ -86,6 +86,14 @@ def test_one_failure_costs_one_cell(results, trained):
     assert numbers(results.find(cells[5], SEEDS)) == expected(cells[5])
 
 
+def test_what_fails_with_one_seed_is_not_tried_with_the_next(results, monkeypatch):
+    tried, told = [], []
+    monkeypatch.setattr(Method, "fit_seeds", lambda self, graph, seeds, **_: tried.append((self.name, seeds)) or 1 / 0)
+    cells = [tiny("raw"), tiny("dgi")]
+    assert fill(cells, results, failed=lambda cell, why: told.append(cell)) == 2
+    assert tried == [("raw", [0]), ("dgi", [0])] and told == cells
+
+
 def test_failures_are_tried_again(results, monkeypatch, trained):
     cells = [tiny("dgi"), tiny("raw")]
     with monkeypatch.context() as broken:
@@ -109,7 +117,7 @@ def test_after_the_limit_no_cell_begins(results, trained, monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
     def report(done, words):
-        now[0] += 10.0
+        now[0] += 10.0 * (done == int(done))
 
     cells = [tiny("raw", name) for name in "abcd"]
     assert fill(cells, results, limit=15, report=report) == 2
@@ -120,8 +128,17 @@ def test_after_the_limit_no_cell_begins(results, trained, monkeypatch):
 def test_reports_count_what_was_there_before(results):
     cells, told = [tiny("raw", name) for name in "abc"], []
     fill(cells[1:2], results)
-    fill(cells, results, report=lambda done, words: told.append((done, words)))
+    fill(cells, results, report=whole(told))
     assert told == [(2, "raw on a"), (3, "raw on c")]
+
+
+def test_reports_tell_how_far_a_cell_is(results):
+    told = []
+    assert fill([tiny("raw", "a"), tiny("dgi", "b")], results, report=lambda *one: told.append(one)) == 0
+    shares, words = zip(*told, strict=True)
+    assert list(shares) == sorted(shares)  # three iterations and the judging of each of two encoder seeds
+    assert shares[-8:] == tuple(1 + each / 8 for each in range(1, 9))
+    assert words[-8] == f"{tiny('dgi', 'b')}, iteration 1 of 3" and words[-1] == f"{tiny('dgi', 'b')}"
 
 
 # -- being stopped -----------------------------------------------------------------------------------------------------
@@ -137,6 +154,10 @@ def test_ctrl_c_keeps_what_is_written(results, trained):
         fill(cells, results, report=lambda done, words: done == 2 and interrupt())
     kept = Results(results.path)
     assert kept.missing(cells, SEEDS) == [(cells[2], [0, 1])]
+    with pytest.raises(KeyboardInterrupt):
+        fill(cells, kept, report=lambda done, words: done == 2.5 and interrupt())
+    kept = Results(results.path)
+    assert kept.missing(cells, SEEDS) == [(cells[2], [1])]  # a CPU trains one encoder after another
     assert fill(cells, kept) == 0
     assert trained == [("raw", "a"), ("raw", "b"), ("raw", "c")]
 
@@ -170,13 +191,13 @@ def test_cells_train_while_others_are_judged(results, at_work):
     cells, known = [tiny("raw", name) for name in "abc"], []
 
     def report(done, words):
-        known.append(len(cells) - len(Results(results.path).missing(cells, SEEDS)))
+        known.append(len(cells) - len(Results(results.path).missing(cells, 1)))
         if done == 3:
             at_work[1].set()
 
-    assert fill(cells, results, jobs=2, report=report) == 0
-    assert known == [0, 0, 0]
-    assert all(numbers(results.find(cell, SEEDS)) == expected(cell) for cell in cells)
+    assert fill(cells, results, jobs=2, seeds=1, report=report) == 0
+    assert set(known) == {0}
+    assert all(numbers(results.find(cell, 1)) == expected(cell, 1) for cell in cells)
 
 
 def test_ctrl_c_does_not_wait_for_judges_that_have_not_begun(results, at_work):
@@ -199,9 +220,10 @@ def test_whatever_stops_it_what_is_judged_by_then_is_kept(error, results, at_wor
     monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda *_, **__: judges)
 
     def report(done, words):
-        at_work[1].set()
-        judges.submit(int).result()  # who comes last is done last
-        raise error
+        if done == 1:
+            at_work[1].set()
+            judges.submit(int).result()  # who comes last is done last
+            raise error
 
     with pytest.raises(error):
         fill(cells, results, jobs=1, report=report)
@@ -215,7 +237,7 @@ def test_a_row_that_is_being_written_when_it_is_stopped_is_kept(results, monkeyp
     monkeypatch.setattr(Results, "add", lambda *row: next(stops, add)(*row))
     with pytest.raises(KeyboardInterrupt):
         fill([tiny("raw")], results)
-    assert Results(results.path).missing([tiny("raw")], SEEDS) == []
+    assert Results(results.path).missing([tiny("raw")], 1) == []
 
 
 def test_nothing_is_trained_that_cannot_be_kept(tmp_path, loaded):
@@ -232,7 +254,7 @@ def test_nothing_is_trained_that_cannot_be_kept(tmp_path, loaded):
 
 def test_more_seeds_train_only_those(results, tmp_path, monkeypatch):
     seeds, fit_seeds = [], Method.fit_seeds
-    spy = lambda self, graph, wanted, **options: seeds.append([*wanted]) or fit_seeds(self, graph, wanted, **options)
+    spy = lambda self, graph, wanted, **options: seeds.extend(wanted) or fit_seeds(self, graph, wanted, **options)
     monkeypatch.setattr(Method, "fit_seeds", spy)
     cell, fresh = (
         tiny("dgi", split="random:0.2:0.2", redrawn=True, looks=("spread", "map")),
@@ -240,7 +262,7 @@ def test_more_seeds_train_only_those(results, tmp_path, monkeypatch):
     )
     assert fill([cell], results, seeds=2) == 0
     assert fill([cell], results, seeds=4) == fill([cell], results, seeds=1) == 0
-    assert seeds == [[0, 1], [2, 3]]
+    assert seeds == [0, 1, 2, 3]
     assert fill([cell], fresh, seeds=4) == 0
     found, whole = results.find(cell, 4), fresh.find(cell, 4)
     assert numbers(found) == numbers(whole) == expected(cell, 4)

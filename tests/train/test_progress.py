@@ -63,6 +63,17 @@ def test_things_that_take_longer(clock, capsys):
     ]
 
 
+def test_things_that_take_hours_are_told_of_bit_by_bit(clock, capsys):
+    with progress(3, "cell") as report:
+        for tenths in (10, 12, 15, 30):
+            clock.now += 1000
+            report(tenths / 10, f"{tenths} tenths")
+    assert capsys.readouterr().err.splitlines()[1:3] == [
+        "cell 1/3  0.7 cells/h  2:30:00 left  12 tenths",
+        "cell 1/3  0.9 cells/h  1:40:00 left  15 tenths",
+    ]
+
+
 @pytest.mark.parametrize(("what", "rate"), [("iteration", "it/s"), ("cell", "cells/min")])
 def test_a_terminal_gets_a_bar(what, rate, monkeypatch, capsys):
     class Terminal(io.StringIO):

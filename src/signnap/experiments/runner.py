@@ -21,6 +21,7 @@ from ..methods.method import Method
 from ..methods.registry import method_class
 from ..methods.settings import probe_weight_decay
 from ..train.progress import Report, silent
+from .advance import Advance, Told
 from .cells import Cell, trained_together
 from .elsewhere import Job, Judges, done, judging
 from .judge import embedded, judged, judged_elsewhere, marks_of
@@ -51,19 +52,21 @@ def run_cells(
     kept, and the next call goes on from there.
     """
     begun, todo = time.perf_counter(), results.missing(cells, seeds)
+    place, advance = choose_device(device), Advance(len(cells), todo, report)
     groups = trained_together(todo)
+    if place.type == "cpu":  # together they would take as long, and whatever stops this would cost them all
+        groups = [(group, [seed]) for group, lacking in groups for seed in lacking]
     with judging(jobs) as judges:
-        runner = _Runner(results, choose_device(device), judges, failed)
+        runner = _Runner(results, place, judges, failed)
         if todo:
             results.write()
         with runner.keeping():
-            for number, (group, lacking) in enumerate(groups, 1):
+            for group, lacking in groups:
                 if time.perf_counter() - begun >= limit:
                     break
-                runner.run(group, lacking)
+                runner.run(group, lacking, advance.within(group, lacking))
                 runner.collect(wait=False)
-                waiting = {cell.key for later, _ in groups[number:] for cell in later}
-                report(len(cells) - len(waiting), str(group[0]))
+                advance.past(group, lacking)
             runner.collect(wait=True)
     return len(results.missing(cells, seeds))
 
@@ -96,12 +99,16 @@ class _Runner:
     failed: Callable[[Cell, str], None]
     load: Callable[[str], Graph] = field(default_factory=_loader)
     pending: list[_Pending] = field(default_factory=list)
+    given_up: set[str] = field(default_factory=set)
 
-    def run(self, cells: list[Cell], seeds: list[int]) -> None:
-        """Train the encoders that these cells share, and have each cell judged."""
+    def run(self, cells: list[Cell], seeds: list[int], told: Told) -> None:
+        """Train the encoders that these cells share, and have each cell judged, but for those that failed already."""
+        cells = [cell for cell in cells if cell.key not in self.given_up]
+        if not cells:
+            return
         row = provenance(self.device) | {"seeds": seeds}
         try:
-            graph, models, cost = self._train(cells[0], seeds)
+            graph, models, cost = self._train(cells[0], seeds, told)
         except Exception as error:  # what fails must not cost the others
             for cell in cells:
                 self._fail(cell, row, error)
@@ -115,15 +122,18 @@ class _Runner:
             marks, looks = [marks for marks, _ in found], [looks for _, looks in found]
             self.pending.append(_Pending(cell, row | cost, marks, looks))
 
-    def _train(self, cell: Cell, seeds: list[int]) -> tuple[Graph, list[Method], dict[str, Any]]:
+    def _train(self, cell: Cell, seeds: list[int], told: Told) -> tuple[Graph, list[Method], dict[str, Any]]:
         """The graph, a model for each seed, and what they cost."""
         graph, model = self.load(cell.graph), method_class(cell.method)(**cell.settings)
         if cell.redrawn and model.uses_labels:
             raise SignnapError(f"{cell.method} learns from the labels of one split: expected redrawn False")
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()  # of a CPU's memory, only the most of the process is known
+        steps = model.how_many(model.settings_for(graph.name), graph.num_nodes)
+        steps = steps if model.trains else steps * len(seeds)  # those that train do it together
+        report: Report = lambda done, words="": told(done / (steps + 1), f"{model.counts} {done} of {steps}")
         begun = time.perf_counter()
-        models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False)
+        models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False, report=report)
         cost = {
             "seconds": round(time.perf_counter() - begun, 3),
             "peak_memory_mb": max(m.facts_["peak_memory_mb"] for m in models),
@@ -186,7 +196,9 @@ class _Runner:
         """Write the error in the place of a result, and tell of it."""
         why = failure(error)
         self.results.add(cell, row | why)
-        self.failed(cell, why["error"].removeprefix("SignnapError: "))
+        if cell.key not in self.given_up:
+            self.failed(cell, why["error"].removeprefix("SignnapError: "))
+        self.given_up.add(cell.key)
 
 
 @dataclass

@@ -169,7 +169,7 @@ def _shown(wanted: bool, report: Report, plans: Sequence[_Plan]) -> Iterator[Rep
         return
     with show_progress(sum(plan.length for plan in plans), plans[0].model.counts) as show:
 
-        def both(iteration: int, words: str = "") -> None:
+        def both(iteration: float, words: str = "") -> None:
             show(iteration, words)
             report(iteration, words)
 

@@ -14,12 +14,12 @@ _SECONDS_APART = 10.0
 
 
 class Report(Protocol):
-    """Called after every iteration (or cell) with how far we are and, when there is something new, a few words."""
+    """Called after every iteration (or cell, or part of one) with how far we are and, if there are any, new words."""
 
-    def __call__(self, iteration: int, words: str = "") -> None: ...
+    def __call__(self, iteration: float, words: str = "") -> None: ...
 
 
-def silent(iteration: int, words: str = "") -> None:
+def silent(iteration: float, words: str = "") -> None:
     """Report nothing."""
 
 
@@ -65,7 +65,7 @@ def progress(total: int, what: str = "iteration", title: str = "training") -> It
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn(f"{what} {{task.completed}}/{{task.total}}"),
+        TextColumn(f"{what} {{task.fields[whole]}}/{{task.total}}"),
         TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
@@ -73,11 +73,11 @@ def progress(total: int, what: str = "iteration", title: str = "training") -> It
     )
     terminal: Any = _Patient(sys.stderr)
     with Progress(*columns, console=Console(file=terminal), transient=True) as bar:
-        task = bar.add_task(title, total=total, rate="", words="")
+        task = bar.add_task(title, total=total, whole=0, rate="", words="")
         pace = _Pace()
 
-        def report(iteration: int, words: str = "") -> None:
-            bar.update(task, completed=iteration, rate=_speed(pace(iteration), what))
+        def report(iteration: float, words: str = "") -> None:
+            bar.update(task, completed=iteration, whole=int(iteration), rate=_speed(pace(iteration), what))
             if words:
                 bar.update(task, words=words)
 
@@ -85,9 +85,9 @@ def progress(total: int, what: str = "iteration", title: str = "training") -> It
 
 
 def _speed(rate: float, what: str) -> str:
-    """Iterations are many in a second, or take seconds each; other things are few in a minute."""
+    """Iterations are many in a second, or take seconds each; other things are few in a minute or in an hour."""
     if what != "iteration":
-        return f"{60 * rate:.1f} {what}s/min"
+        return f"{60 * rate:.1f} {what}s/min" if 60 * rate >= 1 else f"{3600 * rate:.1f} {what}s/h"
     return f"{rate:.1f} it/s" if rate >= 1 or not rate else f"{1 / rate:.1f} s/it"
 
 
@@ -99,9 +99,9 @@ class _Pace:
     """Iterations per second since the first one reported: a resumed run did not make those before it."""
 
     def __init__(self) -> None:
-        self.first: tuple[int, float] | None = None
+        self.first: tuple[float, float] | None = None
 
-    def __call__(self, iteration: int) -> float:
+    def __call__(self, iteration: float) -> float:
         now = time.perf_counter()
         start, begun = self.first = self.first or (iteration, now)
         return (iteration - start) / max(now - begun, 1e-9)
@@ -112,11 +112,11 @@ class _Lines:
         self.total, self.what = total, what
         self.pace, self.last, self.words = _Pace(), time.perf_counter(), ""
 
-    def __call__(self, iteration: int, words: str = "") -> None:
+    def __call__(self, iteration: float, words: str = "") -> None:
         now, rate = time.perf_counter(), self.pace(iteration)
         self.words = words or self.words
         if now - self.last < _SECONDS_APART and iteration < self.total:
             return
         self.last = now
         speed = f"{_speed(rate, self.what)}  {_left((self.total - iteration) / rate)}  " if rate else ""
-        tell(f"{self.what} {iteration}/{self.total}  {speed}{self.words}")
+        tell(f"{self.what} {int(iteration)}/{self.total}  {speed}{self.words}")
