@@ -9,7 +9,7 @@ import pytest
 from signnap.experiments import markdown
 from signnap.experiments.paper import cell, explanations, read_alike, reported
 from signnap.experiments.results import Results
-from signnap.experiments.targets import fidelity, rounding, start
+from signnap.experiments.targets import fidelity, oversmoothing, rounding, start
 
 ROWS = Path(__file__).resolve().parents[2] / "results" / "rows.jsonl"
 pytestmark = pytest.mark.skipif(not ROWS.exists(), reason="there are no rows here")
@@ -79,6 +79,13 @@ def _gain(place):
     return fmean(gains), stdev(gains) / len(gains) ** 0.5
 
 
+def _lengths(rows):
+    """Mean lengths of embeddings of SIGNNAP(GCN) with two layers on pubmed: one distance in two units has them."""
+    row = rows.find(oversmoothing.cell_of("SIGNNAP(GCN)", 2), 3)
+    absolute, relative = (oversmoothing.spread(number)(row) for number in ("distance", "relative_distance"))
+    return [distance / each for distance, each in zip(absolute, relative, strict=True)]
+
+
 #: Of each cell: words of its sentence, and whether they are true.
 TOLD = {
     "SIGNNAP(GCN) on pubmed": {
@@ -98,6 +105,9 @@ TOLD = {
         ),
         "With own negatives and float32 together ours are lower, too (`table-letter`)": (
             lambda p: fmean(p.encoders(**OWN, **FLOAT)) < fmean(p.encoders())
+        ),
+        "mean lengths are 0.39 to 0.41 (`figure-oversmoothing`, two layers)": (
+            lambda p: [f"{edge(_lengths(p.rows)):.2f}" for edge in (min, max)] == ["0.39", "0.41"]
         ),
     },
     "SIGNNAP(GraphSage) on pubmed": {
