@@ -56,13 +56,13 @@ def test_the_revision(monkeypatch):
     calls = []
 
     def git(command, *, cwd, **options):
-        calls.append((command[:2], Path(cwd).name))
-        return subprocess.CompletedProcess(command, 0, stdout="0123456789ab-dirty\n")
+        calls.append((command[1], Path(cwd).name))
+        return subprocess.CompletedProcess(command, 0, stdout="0123456789ab\n")
 
     monkeypatch.setattr(subprocess, "run", git)
     assert provenance(CPU)["revision"] == "0123456789ab-dirty"
-    asked = ["ls-files", "describe"]  # of these files, not of the folder that one works in
-    assert calls == [(["git", word], "experiments") for word in asked]
+    asked = ["ls-files", "describe", "status"]  # of these files, not of the folder that one works in
+    assert calls == [(word, "experiments") for word in asked]
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 128, stdout=""))
     assert provenance(CPU)["revision"] is None  # not a repository
     monkeypatch.setenv("REVISION", "copied")
@@ -86,13 +86,25 @@ def test_the_revision_tells_of_changes_that_are_not_committed(monkeypatch, tmp_p
     git = lambda *words: subprocess.run(["git", "-C", tmp_path, *words], check=True, capture_output=True)
     me = ("-c", "user.name=me", "-c", "user.email=me@here")
     monkeypatch.delenv("REVISION", raising=False)
-    monkeypatch.setattr("signnap.experiments.provenance.__file__", str(tmp_path / "provenance.py"))
-    (tmp_path / "provenance.py").write_text("old")
+    here = tmp_path / "signnap" / "experiments" / "provenance.py"
+    here.parent.mkdir(parents=True)
+    monkeypatch.setattr("signnap.experiments.provenance.__file__", str(here))
+    here.write_text("old")
+    (tmp_path / "rows.jsonl").write_text("")
     for words in (["init"], ["add", "."], [*me, "commit", "-m", "first"], [*me, "tag", "-a", "v1", "-m", "a tag"]):
         git(*words)
     clean = provenance(CPU)["revision"]
     assert len(clean) == 12 and int(clean, 16)
-    (tmp_path / "provenance.py").write_text("new")
+    (tmp_path / "rows.jsonl").write_text("{}")  # what is written beside the program does not change it
+    (tmp_path / "table.md").write_text("new")
+    assert provenance(CPU)["revision"] == clean
+    here.with_name("a_new_part.py").write_text("new")
+    assert provenance(CPU)["revision"] == f"{clean}-dirty"
+    here.with_name("a_new_part.py").unlink()
+    (here.parents[1] / "train.py").write_text("new")
+    assert provenance(CPU)["revision"] == f"{clean}-dirty"
+    (here.parents[1] / "train.py").unlink()
+    here.write_text("new")
     assert provenance(CPU)["revision"] == f"{clean}-dirty"
     inside = tmp_path / ".venv" / "provenance.py"  # installed in somebody's repository
     inside.parent.mkdir()

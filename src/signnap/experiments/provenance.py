@@ -57,12 +57,15 @@ def _version(package: str) -> str | None:
 def _revision() -> str | None:
     """What REVISION says the files are, for copies without their history, else what git says of a repository of ours.
 
-    Where the package is installed inside another one, git does not know this file, and its revision says nothing of us.
+    It is changed (`-dirty`) if a file of the package is: results that are written beside it change nothing. Where the
+    package is installed inside another repository, git does not know this file, and its revision says nothing of us.
     """
     if "REVISION" in os.environ:
         return os.environ["REVISION"] or None
-    known = _git("ls-files", "--error-unmatch", Path(__file__).name)
-    return _git("describe", "--always", "--dirty", "--abbrev=12", "--exclude=*") if known else None
+    if not _git("ls-files", "--error-unmatch", Path(__file__).name):
+        return None
+    revision = _git("describe", "--always", "--abbrev=12", "--exclude=*")
+    return f"{revision}-dirty" if _git("status", "--porcelain", "--", "..") else revision
 
 
 def _git(*arguments: str) -> str | None:
