@@ -41,9 +41,9 @@ class Place:
     def begun_alike(self):
         return markdown.accuracies(self.rows.find(self.begun_alike_cell, 5))
 
-    def nudged(self):
-        """Encoders with products in float32, and those that began a rounding away from them."""
-        return rounding.Pairs(*(self.encoders(3, **FLOAT, **changes) for changes in ({}, {"init": "nudged"})))
+    def nudged(self, **settings):
+        """Encoders with these settings, and those that began a rounding away from them."""
+        return rounding.Pairs(*(self.encoders(3, **settings, **changes) for changes in ({}, {"init": "nudged"})))
 
     def where(self, encoders):
         return fidelity.Compared(self.figure, encoders).place.split()[-1]
@@ -97,7 +97,7 @@ TOLD = {
             lambda p: f"{_gain(p)[0]:.2f}" == "0.31" and _gain(p)[0] > 2 * _gain(p)[1]
         ),
         "a rounding of first weights moves two encoders of one seed by up to 2.58 points (`table-rounding`)": (
-            lambda p: f"{max(map(abs, p.nudged().apart)):.2f}" == "2.58"
+            lambda p: f"{max(map(abs, p.nudged(**FLOAT).apart)):.2f}" == "2.58"
         ),
         "Nothing else that was tried brings the figure among five seeds; with 2,000 iterations the best of them is "
         "0.04 below it (`table-tried`)": (
@@ -116,7 +116,7 @@ TOLD = {
             lambda p: p.where(p.begun_alike()) != "inside"
         ),
         "a rounding of first weights moves two encoders of one seed by up to 1.44 points (`table-rounding`)": (
-            lambda p: f"{max(map(abs, p.nudged().apart)):.2f}" == "1.44"
+            lambda p: f"{max(map(abs, p.nudged(**FLOAT).apart)):.2f}" == "1.44"
         ),
         "With own negatives, in float32 or after 3,500 iterations one of five encoders exceeds it, but the means do "
         "not differ beyond encoder noise, so this explains nothing (`table-tried`)": (
@@ -137,15 +137,28 @@ TOLD = {
                 and variance(p.encoders(**OWN, **FLOAT)) < variance(p.encoders())
             )
         ),
-        "After 1,000 iterations the best of five is 0.42 below it, and the means do not differ beyond encoder noise "
-        "(`table-tried`)": (
-            lambda p: f"{p.figure - max(p.encoders(**AFTER[1000])):.2f}" == "0.42" and p.noisy(**AFTER[1000])
+        "After 1,000 iterations the best of five is 0.42 below it, and after 2,000 one of five exceeds it by 0.04, but "
+        "the means do not differ beyond encoder noise, so this explains nothing (`table-tried`)": (
+            lambda p: (
+                f"{p.figure - max(p.encoders(**AFTER[1000])):.2f}" == "0.42"
+                and f"{max(p.encoders(**AFTER[2000])) - p.figure:.2f}" == "0.04"
+                and p.exceeding(**AFTER[2000]) == 1
+                and p.noisy(**AFTER[1000])
+                and p.noisy(**AFTER[2000])
+            )
         ),
         "More seeds and other tries have not been run": (
             lambda p: (
                 len(p.rows.find(cell(p.name, p.graph), 30)["seeds"]) == 10
-                and not any(p.rows.find(cell(p.name, p.graph, **each), 5) for each in TRIES if each != AFTER[1000])
+                and not any(
+                    p.rows.find(cell(p.name, p.graph, **each), 5)
+                    for each in TRIES
+                    if each not in (AFTER[1000], AFTER[2000])
+                )
             )
+        ),
+        "A rounding of first weights moves two encoders of one seed by up to 2.04 points (`table-rounding`)": (
+            lambda p: f"{max(map(abs, p.nudged().apart)):.2f}" == "2.04"
         ),
     },
     "SIGNNAP(GraphSage) on amazon_photo": {
@@ -169,7 +182,7 @@ TOLD = {
             lambda p: p.where(p.begun_alike()) == "inside" and fmean(p.begun_alike()) < fmean(p.encoders(30))
         ),
         "A rounding of first weights moves two encoders of one seed by up to 1.90 points (`table-rounding`)": (
-            lambda p: f"{max(map(abs, p.nudged().apart)):.2f}" == "1.90"
+            lambda p: f"{max(map(abs, p.nudged(**FLOAT).apart)):.2f}" == "1.90"
         ),
         "Own negatives and the text's way of dropping edges are further away, float32 is no nearer; after 3,500 "
         "iterations one of five encoders exceeds it, with nearly the same mean, so this explains nothing "
@@ -200,7 +213,7 @@ TOLD = {
             lambda p: p.where(p.begun_alike()) == "above"
         ),
         "A rounding of first weights moves two encoders of one seed as far apart as two seeds are (`table-rounding`)": (
-            lambda p: p.nudged().rounding > 0.9 * p.nudged().seeds
+            lambda p: p.nudged(**FLOAT).rounding > 0.9 * p.nudged(**FLOAT).seeds
         ),
     },
 }
