@@ -55,7 +55,7 @@ def reproduce(
     seeds: Annotated[int | None, typer.Option(min=1, show_default="the target's own", help="Encoder seeds.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A try in minutes; its folder is results-quick.")] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Processes that judge while the next cell trains.")] = 0,
-    limit: Annotated[float, typer.Option(help="Begin no further cell after so many seconds.")] = inf,
+    limit: Annotated[float, typer.Option(help="Begin no further training after so many seconds.")] = inf,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:

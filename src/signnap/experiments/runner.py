@@ -1,4 +1,4 @@
-"""From cells to rows: train every encoder seed of a cell at once, judge it while the next one trains."""
+"""From cells to rows: train the encoder seeds of a cell, judge them while the next ones train."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_cells(
     """Fill in the encoder seeds that cells lack in ``results``, and return how many cells still lack any.
 
     ``seeds`` is how many each cell should have, or one number for each. ``jobs`` processes judge embeddings while the
-    next cell trains (0: this one judges before it goes on), and after ``limit`` seconds no further cell is begun. A
+    next ones train (0: this one judges before it goes on), and after ``limit`` seconds no further training begins. A
     cell that fails is a row with its error, of which ``failed`` is told. Whatever stops this, what is judged by then is
     kept, and the next call goes on from there.
     """
