@@ -10,7 +10,19 @@ import sys
 import pytest
 
 from signnap.errors import SignnapError
-from signnap.storage import alone, remove_leftovers, replacing, write_text
+from signnap.storage import (
+    alone,
+    append_regular,
+    open_regular,
+    path_of,
+    read_regular,
+    remove_leftovers,
+    replacing,
+    replacing_regular,
+    stat_regular,
+    write_regular,
+    write_text,
+)
 
 
 def names(folder):
@@ -126,7 +138,7 @@ def test_links_into_one_folder_do_not_remove_each_others_files(tmp_path):
         link.symlink_to(tmp_path / "disk" / f"{link.parent.name}.pt")
     with replacing(links[0]) as temporary:
         temporary.write_text("new")
-        remove_leftovers(links[1])
+        remove_leftovers(links[1].resolve())
     assert links[0].read_text() == "new"
 
 
@@ -140,6 +152,8 @@ def test_a_writer_of_a_link_is_killed(tmp_path, monkeypatch):
             raise KeyboardInterrupt
     assert len(names(tmp_path / "disk")) == 1
     remove_leftovers(link)
+    assert len(names(tmp_path / "disk")) == 1, "a link is not followed to remove files elsewhere"
+    remove_leftovers(link.resolve())
     assert names(tmp_path / "disk") == [] and names(tmp_path) == ["disk", "state.pt"]
 
 
@@ -150,6 +164,87 @@ def test_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):
     write_text(path, "all of it")
     synced, named = done
     assert named == "named" and synced.st_size == len("all of it") and synced.st_ino == path.stat().st_ino
+
+
+# -- files in folders that may come from somebody else ---------------------------------------------------------------
+
+
+def test_regular_files_are_read_and_written(tmp_path):
+    path = tmp_path / "a.txt"
+    assert stat_regular(path) is None and stat_regular(path / "below a file that is not there") is None
+    append_regular(path, "Kühe")
+    append_regular(path, " und 牛")
+    assert read_regular(path, 100).decode() == "Kühe und 牛"
+    write_regular(path, "new")
+    assert read_regular(path, 3) == b"new" and names(tmp_path) == ["a.txt"]
+    assert stat_regular(path / "below") is None
+    with pytest.raises(SignnapError, match=f"^{path} has 3 bytes: expected at most 2$"):
+        read_regular(path, 2)
+    with pytest.raises(SignnapError, match=r"^cannot read .*absent: No such file or directory$"):
+        read_regular(tmp_path / "absent", 2)
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt, SignnapError])
+def test_a_regular_file_stays_until_the_new_one_is_whole(tmp_path, failure):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(failure), replacing_regular(path) as file:
+        file.write(b"half")
+        raise failure("stop")
+    assert path.read_text() == "old" and names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and FIFOs of POSIX")
+def test_a_link_that_is_planted_after_the_check_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr("signnap.storage.stat_regular", lambda path: None)
+    link, victim = tmp_path / "link", tmp_path / "victim"
+    victim.write_text("mine")
+    link.symlink_to(victim)
+    with pytest.raises(SignnapError, match=r"^cannot read .*link: Too many levels of symbolic links"):
+        read_regular(link, 100)
+    with pytest.raises(SignnapError, match=r"^cannot write .*link: Too many levels of symbolic links"):
+        append_regular(link, "x")
+    write_regular(link, "new")
+    assert not link.is_symlink() and link.read_text() == "new" and victim.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and FIFOs of POSIX")
+def test_a_fifo_that_is_planted_after_the_check_does_not_hang(tmp_path, monkeypatch):
+    monkeypatch.setattr("signnap.storage.stat_regular", lambda path: None)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(SignnapError, match=r"fifo is a named pipe: expected a regular file$"):
+        read_regular(fifo, 100)
+    with pytest.raises(SignnapError, match=r"^cannot write .*fifo: "):
+        append_regular(fifo, "x")
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(SignnapError, match=r"fifo is a named pipe: expected a regular file$"):
+        append_regular(fifo, "x")
+    assert os.read(reader, 1) == b""
+    os.close(reader)
+
+
+def test_nothing_is_appended_to_a_file_with_another_name(tmp_path):
+    victim, name = tmp_path / "victim", tmp_path / "metrics.jsonl"
+    victim.write_text("mine")
+    os.link(victim, name)
+    with pytest.raises(SignnapError, match=r"metrics\.jsonl is also a file elsewhere \(a hard link\): expected"):
+        append_regular(name, "x")
+    write_regular(name, "new")
+    append_regular(name, "er")
+    assert (victim.read_text(), name.read_text()) == ("mine", "newer")
+
+
+def test_an_open_file_is_opened_again_whatever_has_its_name(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("checked")
+    with open_regular(path, 100) as file:
+        if not os.path.exists("/dev/fd"):
+            assert path_of(file) == path
+            return
+        path.unlink()
+        path.write_text("planted")
+        assert path_of(file).read_text() == "checked"
 
 
 # -- alone in a folder -----------------------------------------------------------------------------------------------

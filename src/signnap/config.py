@@ -72,15 +72,22 @@ def _shown(value: Any) -> str:
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file, with a byte-order mark or without, or say in one sentence what is wrong with it."""
     try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-        repr(found)  # what cannot be shown fails here, and not in the sentence about it
+        content = Path(path).read_bytes()
     except OSError as error:
         raise cannot_read(Path(path), error) from error
+    return parse_toml(content, path)
+
+
+def parse_toml(content: bytes, path: str | Path) -> dict[str, Any]:
+    """Parse the content of a TOML file; errors name its path."""
+    try:
+        found = tomllib.loads(content.decode("utf-8-sig"))
+        repr(found)  # a value that cannot be shown fails here, and not in a later error message
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SignnapError(f"{path} is not a TOML file: {error}") from error
     except RecursionError as error:
         raise SignnapError(f"{path} nests its values too deeply: expected a file of settings") from error
-    except ValueError as error:  # Python reads no more than some thousand digits
+    except ValueError as error:  # Python reads at most some thousand digits
         raise SignnapError(f"{path} holds a number of thousands of digits: expected a file of settings") from error
     return found
 

@@ -1,74 +1,206 @@
-"""Files that are either whole or absent: write under a temporary name, then rename."""
+"""Safe reading and writing of files.
+
+Written files are whole or absent: a writer uses a temporary file, then renames it. An output that the user names may be
+a symbolic link, which is followed. A run folder may come from somebody else: the functions with ``regular`` in their
+name accept nothing but regular files there, since a link would let its author choose what the user reads or overwrites.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import SignnapError
+
+#: Flags to open a file that somebody else may have put there: follow no link, and do not wait for a FIFO's other end.
+_GUARDED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+#: The kinds of files that are not regular, in words.
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+# -- outputs that the user names -------------------------------------------------------------------------------------
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside ``path``; on success it takes that name, on any failure it is removed.
+    """Yield a temporary path beside ``path``; on success rename it to ``path``, on any failure remove it.
 
-    A reader therefore never sees half a file, whenever the process is killed. The suffix is kept, because
-    several writers choose their format by it. A link stays, and the file that it leads to is replaced.
+    Readers never see half a file, whenever the process is killed. The temporary path keeps the suffix, because several
+    writers choose their format by it. A symbolic link stays, and the file behind it is replaced.
     """
     path = Path(path)
-    target = _behind(path)
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    with _renamed(path, target) as file:
+        yield Path(file.name)
+        with open(file.name, "rb+") as written:
+            os.fsync(written.fileno())
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a whole text file atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+# -- files in folders that may come from somebody else ---------------------------------------------------------------
+
+
+def stat_regular(path: Path) -> os.stat_result | None:
+    """The status of a regular file, or None where there is no file; anything else is an error."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=path.suffix)
-        os.close(handle)
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    _expect_regular(path, found)
+    return found
+
+
+@contextmanager
+def open_regular(path: Path, at_most: int) -> Iterator[BinaryIO]:
+    """Open a regular file of at most so many bytes to read it."""
+    stat_regular(path)  # some devices act on being opened
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(open(path, "rb", opener=lambda name, flags: os.open(name, flags | _GUARDED)))
+        except OSError as error:
+            raise cannot_read(path, error) from error
+        found = os.fstat(file.fileno())  # the file that was opened, whatever has its name by now
+        _expect_regular(path, found)
+        if found.st_size > at_most:
+            raise SignnapError(f"{path} has {found.st_size:,} bytes: expected at most {at_most:,}")
+        yield file
+
+
+def read_regular(path: Path, at_most: int) -> bytes:
+    """The content of a regular file of at most so many bytes."""
+    with open_regular(path, at_most) as file:
+        try:
+            return file.read(at_most)
+        except OSError as error:
+            raise cannot_read(path, error) from error
+
+
+def path_of(file: BinaryIO) -> Path:
+    """A path for libraries that open files by name: it leads to this open file, even if its name was given to another.
+
+    Systems without such paths get the name.
+    """
+    by_number = Path(f"/dev/fd/{file.fileno()}")
+    return by_number if by_number.exists() else Path(file.name)
+
+
+@contextmanager
+def replacing_regular(path: Path) -> Iterator[BinaryIO]:
+    """Yield a new temporary file; on success rename it to ``path``, on any failure remove it.
+
+    Renaming replaces a link and does not follow it, so a link that is planted after the check does no harm either.
+    """
+    stat_regular(path)
+    with _renamed(path, path) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_regular(path: Path, text: str) -> None:
+    """Write a whole text file atomically, in the place of a regular file or of none."""
+    with replacing_regular(path) as file:
+        file.write(text.encode())
+
+
+def append_regular(path: Path, text: str) -> None:
+    """Append to a regular file without other names (hard links), or make it."""
+    stat_regular(path)
+    try:
+        with open(path, "ab", opener=lambda name, flags: os.open(name, flags | _GUARDED, 0o666)) as file:
+            found = os.fstat(file.fileno())
+            _expect_regular(path, found)
+            if found.st_nlink > 1:
+                raise SignnapError(f"{path} is also a file elsewhere (a hard link): expected a file of its own")
+            file.write(text.encode())
     except OSError as error:
         raise cannot_write(path, error) from error
-    temporary = Path(name)
+
+
+def _expect_regular(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no file")
+        raise SignnapError(f"{path} is {kind}: expected a regular file")
+
+
+# -- what both share -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _renamed(path: Path, target: Path) -> Iterator[BinaryIO]:
+    """Yield a new file beside ``target``, with the suffix of ``path``; then rename it. Errors name ``path``."""
     try:
-        yield temporary
-        with open(temporary, "rb+") as written:
-            os.fsync(written.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file = _new_file(target, path.suffix)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        with file:
+            yield file
+        os.replace(file.name, target)
     except OSError as error:
         raise cannot_write(path, error) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            Path(file.name).unlink(missing_ok=True)
 
 
-def remove_leftovers(path: str | Path) -> None:
+def _new_file(target: Path, suffix: str) -> BinaryIO:
+    """Make a file under a random name that nothing had, not even a dangling link (O_EXCL)."""
+    while True:
+        with suppress(FileExistsError):
+            return open(target.parent / f".{target.stem}-{secrets.token_hex(4)}{suffix}", "xb")
+
+
+def remove_leftovers(path: Path) -> None:
     """Remove the temporary files that writers of ``path`` left beside it when they were killed."""
-    path = Path(path)
-    target = _behind(path)
-    drawn = "[a-z0-9_]" * 8  # what mkstemp puts between prefix and suffix
-    for leftover in target.parent.glob(f".{glob.escape(target.stem)}-{drawn}{glob.escape(path.suffix)}"):
+    drawn = "[a-z0-9_]" * 8  # the random part of the name, also that of earlier versions
+    for leftover in path.parent.glob(f".{glob.escape(path.stem)}-{drawn}{glob.escape(path.suffix)}"):
         with suppress(OSError):  # it does no harm where it is
             leftover.unlink()
 
 
 def expect_folder(path: Path) -> None:
-    """Refuse a path that is a file, or leads through one, where a folder is wanted."""
+    """Refuse a path that is no folder, or leads through a file, where a folder is wanted."""
     for each in (path, *path.parents):
-        if os.path.isfile(each):
-            raise SignnapError(f"{each} is a file: expected a folder")
+        if os.path.lexists(each) and not os.path.isdir(each):
+            kind = _KINDS.get(stat.S_IFMT(os.lstat(each).st_mode), "a file")
+            raise SignnapError(f"{each} is {kind}: expected a folder")
 
 
 @contextmanager
 def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold off other processes that want to be alone in this folder, where the system knows how.
+    """Keep out other processes that want to be alone in this folder, on systems that can.
 
-    The folder itself is locked, so nothing is left behind, and a process that is killed holds nobody off. One that
-    finds another there may ``wait`` for it to leave; else that is an error.
+    The folder itself is locked, so no lock file is left behind, and a process that is killed keeps nobody out. If
+    another process is in the folder, ``wait`` until it leaves; otherwise its presence is an error.
     """
     with ExitStack() as held:
         try:
             import fcntl
 
-            handle = os.open(folder, os.O_RDONLY)
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             held.callback(os.close, handle)
             fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -76,15 +208,9 @@ def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
                 f"{folder} is being written by another process: expected to be alone there, "
                 "so wait for that to end or choose another folder"
             ) from error
-        except (ImportError, OSError):  # not everywhere, nor on every disk
+        except (ImportError, OSError):  # some systems and some disks have no such locks
             pass
         yield
-
-
-def write_text(path: str | Path, text: str) -> None:
-    """Write a whole text file atomically."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def cannot_read(path: Path, error: OSError) -> SignnapError:
@@ -95,14 +221,3 @@ def cannot_read(path: Path, error: OSError) -> SignnapError:
 def cannot_write(path: Path, error: OSError) -> SignnapError:
     """Say in one sentence why a file could not be written."""
     return SignnapError(f"cannot write {path}: {error.strerror or error}; nothing was left half-written")
-
-
-def _behind(path: Path) -> Path:
-    """The file that a link leads to, there or not; any other path is itself."""
-    return Path(os.path.realpath(path)) if os.path.islink(path) else path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -309,13 +309,12 @@ def test_a_trace_that_cannot_be_exported(small_graph, tmp_path, monkeypatch):
 
 def test_a_trace_that_is_written_is_whole(small_graph, tmp_path, monkeypatch):
     def half(source, target):
-        with open(target, "wb") as file:
-            file.write(b"half")
+        target.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
     SIGNNAP(**SMALL, iterations=20).fit(small_graph, out=tmp_path, profile=True)
     before = contents(tmp_path)
-    monkeypatch.setattr("signnap.train.profile.shutil.copyfile", half)
+    monkeypatch.setattr("signnap.train.profile.shutil.copyfileobj", half)
     with pytest.raises(SignnapError, match=r"^cannot write .*trace\.json: No space left on device; nothing was left"):
         SIGNNAP(**SMALL, iterations=50).fit(small_graph, out=tmp_path, resume=True, profile=True)
     after = contents(tmp_path)

@@ -145,10 +145,11 @@ def _recorded(out: Path, seeds: list[int] | None) -> dict[str, Any]:
 
     Seeds that are new have none: they are trained as the others were.
     """
-    from ..config import read_toml
+    from ..train.checkpoint import RunFolder
 
-    folders = [out] if seeds is None else [out / f"seed-{seed}" for seed in seeds]
-    found = next((read_toml(folder / "config.toml") for folder in folders if (folder / "config.toml").is_file()), {})
+    run = RunFolder(out)
+    folders = [run] if seeds is None else [RunFolder(run.seed_folder(seed)) for seed in seeds]
+    found = next((folder.read_config() for folder in folders if folder.exists()), {})
     return {name: value for name, value in found.items() if seeds is None or name != "seed"}
 
 

@@ -18,7 +18,7 @@ from ..evaluate import score
 from ..graph import Graph, SparseFeatures
 from ..methods.signnap import SIGNNAP
 from ..perturb import DropEdge
-from ..storage import expect_folder, write_text
+from ..storage import expect_folder, stat_regular, write_regular
 from ..train.checkpoint import RunFolder
 from ..train.progress import Report, silent
 from ..train.session import Interrupted
@@ -62,15 +62,15 @@ def run_demo(out: Path, seed: int = 0, *, report: Report = silent) -> dict[str, 
         "files": {name: str(path) for name, path in files.items()},
         "seconds": time.perf_counter() - begun,
     }
-    write_text(files["result"], json.dumps(result, indent=2) + "\n")
+    write_regular(files["result"], json.dumps(result, indent=2) + "\n")
     return result
 
 
 def _clear(folder: RunFolder, *others: Path) -> None:
     """Remove what an earlier demo left, file by file: what anybody else put there stays."""
     written = [folder.config, folder.metrics, folder.model, folder.state, folder.facts, *others]
-    found = [file for file in written if file.exists()]
-    if found and not (folder.path / MARK).exists():
+    found = [file for file in written if stat_regular(file)]
+    if found and not stat_regular(folder.path / MARK):
         raise SignnapError(f"{found[0]} is there already, without the {MARK} of an earlier demo: give another --out")
     for file in found:
         file.unlink()
@@ -78,7 +78,7 @@ def _clear(folder: RunFolder, *others: Path) -> None:
 
 def _trained(graph: Graph, folder: Path, seed: int, report: Report) -> SIGNNAP:
     """The model, trained in a folder that is marked before anything else is in it."""
-    write_text(folder / MARK, "signnap demo made the run in this folder, and the next demo may remove it.\n")
+    write_regular(folder / MARK, "signnap demo made the run in this folder, and the next demo may remove it.\n")
     try:
         return SIGNNAP(iterations=ITERATIONS, seed=seed).fit(graph, out=folder, report=report)
     except Interrupted as stopped:

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from .. import __version__
-from ..config import read_toml
 from ..errors import SignnapError
 from ..graph import Graph
 from ..graph.foreign import hash_of
@@ -93,7 +92,7 @@ def check_resumable(
 
 def _expect_same_settings(folder: RunFolder, settings: Basics, extendable: bool) -> None:
     # a setting that is younger than the run was, in effect, at its default
-    before, why = {each.name: each.default for each in fields(settings)} | read_toml(folder.config), ""
+    before, why = {each.name: each.default for each in fields(settings)} | folder.read_config(), ""
     for name, value in asdict(settings).items():
         if before.get(name) == value:
             continue

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.parameter import is_lazy
 
 from .. import rng
-from ..config import build, read_toml, to_toml
+from ..config import build, to_toml
 from ..contracts import Encoder
 from ..data import load_graph, make_split
 from ..errors import SignnapError, unknown_name
@@ -169,7 +169,7 @@ class Method(Estimator):
         """
         seeds = _distinct(seeds)
         copies = [self._twin(seed=seed) for seed in seeds]
-        outs = [None if out is None else RunFolder(out).path / f"seed-{seed}" for seed in seeds]
+        outs = [None if out is None else RunFolder(out).seed_folder(seed) for seed in seeds]
         fit_together(
             copies, graph, outs, resume=resume, device=device, profile=profile, progress=progress, report=report,
             stop_on_collapse=stop_on_collapse, save_every=save_every,
@@ -241,7 +241,7 @@ class Method(Estimator):
 
     @classmethod
     def _expect_run_of_this(cls, folder: RunFolder) -> None:
-        if (method := read_toml(folder.config).get("method", cls.name)) != cls.name:
+        if (method := folder.read_config().get("method", cls.name)) != cls.name:
             raise SignnapError(f"{folder.path} is a run of the method {method}: use load_method")
 
     @classmethod
@@ -255,7 +255,7 @@ class Method(Estimator):
             if isinstance(part, str):
                 raise SignnapError(f"{name} is {part!r}: expected the part of your own that the model was made with")
         cls._expect_run_of_this(folder)
-        settings = build(METHODS[cls.name], read_toml(folder.config), str(folder.config))
+        settings = build(METHODS[cls.name], folder.read_config(), str(folder.config))
         model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         model.set_params(**{name: part for name, part in parts.items() if part is not None})
         model.settings_, model.facts_ = settings, folder.read_facts()

@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..config import read_toml
 from ..errors import SignnapError, unknown_name
 from ..train.checkpoint import RunFolder
 from .method import Method
@@ -51,7 +50,7 @@ def load_method(path: str | Path, **parts: Any) -> Method:
     """Read a run folder or a saved model of any method; parts of your own that it was made with are needed again."""
     folder = RunFolder(path)
     folder.expect()
-    name = read_toml(folder.config).get("method")
+    name = folder.read_config().get("method")
     if name not in list(_HOMES):  # a list compares with anything that a file may say
         raise SignnapError(f"{folder.config} names the method {name!r}: expected one of {', '.join(_HOMES)}")
     return method_class(name).load(path, **parts)

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from torch import nn
 
 from .. import rng
-from ..config import read_toml
 from ..contracts import Encoder, Objective, Perturbation
 from ..encoders import build_encoder, nudge, redraw
 from ..errors import SignnapError
@@ -137,7 +136,7 @@ class SIGNNAP(Method):
         folder = RunFolder(path)
         if folder.exists():
             cls._expect_run_of_this(folder)
-            known = read_toml(folder.config).get("backbone")
+            known = folder.read_config().get("backbone")
             if known == CUSTOM and backbone is None:
                 raise SignnapError(
                     f"{path} was trained with an encoder of your own: pass it as backbone to SIGNNAP.load"

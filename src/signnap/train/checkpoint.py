@@ -16,44 +16,85 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
+from ..config import parse_toml
 from ..errors import SignnapError
-from ..storage import alone, cannot_read, cannot_write, expect_folder, remove_leftovers, replacing, write_text
+from ..storage import (
+    alone,
+    append_regular,
+    expect_folder,
+    open_regular,
+    path_of,
+    read_regular,
+    remove_leftovers,
+    replacing_regular,
+    stat_regular,
+    write_regular,
+)
 from .loop import Run
 
 #: What every record of the metrics has: where it was taken, and what a collapse is recognised by.
 _LOGGED = ("iteration", "seconds", "loss", "norm", "effective_rank", "uniformity")
 
+#: The most bytes that are read from a file: of a few dozen settings; of facts with a million feature names; of the
+#: metrics of some ten million iterations; of tensors whose sizes are not known beforehand.
+_MOST_CONFIG, _MOST_FACTS, _MOST_METRICS, _MOST_TENSORS = 2**20, 2**28, 2**30, 2**40
+#: What a file of tensors has beside them, at most: names, shapes, states of generators.
+_OVERHEAD = 2**24
+
 
 class RunFolder:
-    """Reads and writes the files of one run."""
+    """Reads and writes the files of one run.
+
+    The folder may come from somebody else, so its files have to be regular ones: no link inside it is followed, and
+    nothing but a file is opened. The path of the folder itself may be a link, because the user has named it.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = _expect_path(path)
         self.config, self.metrics = self.path / "config.toml", self.path / "metrics.jsonl"
         self.model, self.state = self.path / "model.safetensors", self.path / "state.pt"
         self.facts, self.trace = self.path / "run.json", self.path / "trace.json"
+        self.files = (self.config, self.metrics, self.model, self.state, self.facts, self.trace)
+
+    def seed_folder(self, seed: int) -> Path:
+        """The folder of one of several seeds in this folder; like the files of a run, it may not be a link."""
+        path = self.path / f"seed-{seed}"
+        if os.path.islink(path):
+            raise SignnapError(f"{path} is a symbolic link: expected a folder")
+        return path
 
     def exists(self) -> bool:
-        return _is_there(self.config)
+        """Whether there are settings, by which a run is recognised."""
+        return stat_regular(self.config) is not None
 
     def can_continue(self) -> bool:
         """Whether there is a training state, without which a run begins anew."""
-        return _is_there(self.state)
+        return stat_regular(self.state) is not None
 
     def alone(self) -> AbstractContextManager[None]:
-        """Keep other processes from writing here meanwhile, but not from reading; the folder is made for that."""
+        """Keep other processes from writing here meanwhile, but not from reading; the folder is made for that.
+
+        Whoever writes enters here first, so a file that is not a regular one is refused before anything is changed.
+        """
         expect_folder(self.path)
+        self._expect_regular_files()
         with suppress(OSError):  # the first file that is written will say why
             self.path.mkdir(parents=True, exist_ok=True)
         return alone(self.path, wait=False)
 
+    def _expect_regular_files(self) -> None:
+        for file in self.files:
+            stat_regular(file)
+
     def expect(self) -> None:
         """Raise unless this is the folder of a run that has something to load."""
+        self._expect_regular_files()
         for file in (self.config, self.model):
-            if not _is_there(file):
+            if stat_regular(file) is None:
                 if not self.path.is_dir():
-                    found = "a file" if self.path.is_file() else "no such folder"
+                    found = "a file" if self.path.exists() else "no such folder"
                     raise SignnapError(f"{self.path} is not a run folder: {found}")
                 runs = f", but {self.path / 'seed-*'} are runs" if any(self.path.glob("seed-*/config.toml")) else ""
                 raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}{runs}")
@@ -61,7 +102,7 @@ class RunFolder:
     def save_state(self, state: dict[str, Any], weights: dict[str, Tensor]) -> None:
         """Write the weights to embed with, then the state to resume from: a state never waits for its weights."""
         self._save_weights(weights)
-        with replacing(self.state) as temporary, open(temporary, "wb") as file:
+        with replacing_regular(self.state) as file:
             _as_oserror(torch.save, state, file)
 
     def _save_weights(self, weights: dict[str, Tensor]) -> None:
@@ -69,18 +110,18 @@ class RunFolder:
 
         # Copies, because the format refuses layers that share their weights.
         copies = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in weights.items()}
-        with replacing(self.model) as temporary:
-            temporary.write_bytes(save(copies))  # not save_file, which leaves a file of its own where it is killed
+        with replacing_regular(self.model) as file:
+            file.write(save(copies))  # not save_file, which leaves a file of its own where it is killed
 
-    def load_state(self) -> dict[str, Any]:
-        """Read ``state.pt`` as data: nothing in it can run."""
-        _expect_readable(self.state)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about odd files: one sentence is enough
-                state = torch.load(self.state, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch's own message recommends to load the file as code
-            raise SignnapError(f"{self.state} is not a checkpoint of this program, or it was cut short") from error
+    def load_state(self, at_most: int = _MOST_TENSORS) -> dict[str, Any]:
+        """Read ``state.pt``, of at most so many bytes, as data: nothing in it can run."""
+        with open_regular(self.state, at_most) as file:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # about odd files: one sentence is enough
+                    state = torch.load(file, map_location="cpu", weights_only=True)
+            except Exception as error:  # torch's own message recommends to load the file as code
+                raise SignnapError(f"{self.state} is not a checkpoint of this program, or it was cut short") from error
         if not isinstance(state, dict) or not {"iteration", "modules", "optimizer", "generators"} <= set(state):
             raise SignnapError(
                 f"{self.state} is not a checkpoint of this program: it lacks the parts of a training state"
@@ -90,7 +131,8 @@ class RunFolder:
     def restore(self, run: Run, until: int) -> None:
         """Bring a run to its last checkpoint, if there is one, and forget the metrics past it."""
         if self.can_continue():
-            state = self.load_state()
+            # Of each parameter Adam keeps two averages, and patience keeps the best.
+            state = self.load_state(_room_for(run.task.modules, copies=4))
             try:
                 run.restore(state)
             except (SignnapError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -106,7 +148,7 @@ class RunFolder:
         """
         if not self.exists():
             self._expect_own_metrics()
-            for file in filter(_is_there, (self.state, self.model, self.metrics, self.trace)):
+            for file in (self.state, self.model, self.metrics, self.trace):
                 _remove(file)
         self._describe(config, facts)
 
@@ -120,10 +162,10 @@ class RunFolder:
 
     def _describe(self, config: str, facts: dict[str, Any]) -> None:
         """Write facts and settings; what earlier writers left half-written when they were killed goes."""
-        for file in (self.config, self.metrics, self.model, self.state, self.facts, self.trace):
+        for file in self.files:
             remove_leftovers(file)
         self.write_facts(facts)
-        write_text(self.config, config)
+        write_regular(self.config, config)
 
     def save_model(self, config: str, facts: dict[str, Any], weights: dict[str, Tensor]) -> None:
         """Write what ``load`` needs and no training state: a model to hand on. Whoever calls this should be ``alone``.
@@ -146,7 +188,7 @@ class RunFolder:
         """Read the weights into a module of the same shape."""
         from safetensors.torch import load_file
 
-        weights = self._read_weights(load_file)
+        weights = self._read_weights(load_file, _room_for(module, copies=1))
         try:
             module.load_state_dict(weights)
         except RuntimeError as error:
@@ -158,7 +200,7 @@ class RunFolder:
         It is built on torch's meta device, where tensors are shapes, and compared with the head of the file. A layer
         has a weight at least; more of them than the file has would take for ever, even without memory.
         """
-        shapes = self._read_weights(_read_shapes)
+        shapes = self._read_weights(_read_shapes, _MOST_TENSORS)
         if layers > len(shapes):
             raise self._other_encoder(f"{len(shapes)} tensors, not {layers} layers")
         try:
@@ -167,28 +209,26 @@ class RunFolder:
         except (RuntimeError, TypeError, ValueError, ArithmeticError) as error:  # torch has many words for too large
             raise self._other_encoder(_brief(error)) from error
 
-    def _read_weights(self, read: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-        _expect_readable(self.model)
-        try:
-            return read(self.model)
-        except Exception as error:
-            raise SignnapError(f"{self.model} is not a safetensors file or is truncated ({_brief(error)})") from error
+    def _read_weights(self, read: Callable[[Path], dict[str, Any]], at_most: int) -> dict[str, Any]:
+        with open_regular(self.model, at_most) as file:
+            try:
+                return read(path_of(file))
+            except Exception as error:
+                raise SignnapError(
+                    f"{self.model} is not a safetensors file or is truncated ({_brief(error)})"
+                ) from error
 
     def _other_encoder(self, reason: str) -> SignnapError:
         return SignnapError(f"{self.model} holds the weights of another encoder ({reason})")
 
     def append_metrics(self, record: dict[str, Any]) -> None:
-        try:
-            with open(self.metrics, "a", encoding="utf-8") as log:
-                log.write(json.dumps(record) + "\n")
-        except OSError as error:
-            raise cannot_write(self.metrics, error) from error
+        append_regular(self.metrics, json.dumps(record) + "\n")
 
     def read_metrics(self) -> Iterator[dict[str, Any]]:
         """Every whole record; a last line cut short by a kill is not one."""
-        if not _is_there(self.metrics):
+        if stat_regular(self.metrics) is None:
             return
-        lines = _read_text(self.metrics).splitlines()
+        lines = _read_text(self.metrics, _MOST_METRICS).splitlines()
         for number, line in enumerate(lines, start=1):
             try:
                 record = json.loads(line)
@@ -206,14 +246,18 @@ class RunFolder:
     def cut_metrics(self, iteration: int) -> None:
         """Forget records past a checkpoint: the resumed run will write them again."""
         kept = [record for record in self.read_metrics() if record["iteration"] <= iteration]
-        write_text(self.metrics, "".join(json.dumps(record) + "\n" for record in kept))
+        write_regular(self.metrics, "".join(json.dumps(record) + "\n" for record in kept))
 
     def write_facts(self, facts: dict[str, Any]) -> None:
-        write_text(self.facts, json.dumps(facts, indent=2) + "\n")
+        write_regular(self.facts, json.dumps(facts, indent=2) + "\n")
+
+    def read_config(self) -> dict[str, Any]:
+        """The settings, not yet checked."""
+        return parse_toml(read_regular(self.config, _MOST_CONFIG), self.config)
 
     def read_facts(self) -> dict[str, Any]:
         try:
-            facts = json.loads(_read_text(self.facts))
+            facts = json.loads(_read_text(self.facts, _MOST_FACTS))
         except (ValueError, RecursionError) as error:
             raise SignnapError(f"{self.facts} is not JSON: {_brief(error)}") from error
         counts = dict.fromkeys(("num_nodes", "num_features", "num_classes"), int)
@@ -240,27 +284,17 @@ def _read_shapes(path: Path) -> dict[str, Any]:
         return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
 
 
-def _is_there(path: Path) -> bool:
-    """Whether a file exists; its path may be too long, or lead through a folder that is closed to us."""
+def _room_for(module: nn.Module, copies: int) -> int:
+    """The most bytes that a file may have with so many copies of a module's tensors, whose sizes may not be known."""
+    tensors = module.state_dict().values()
+    if any(not isinstance(tensor, Tensor) or is_lazy(tensor) for tensor in tensors):
+        return _MOST_TENSORS
+    return copies * sum(tensor.numel() * tensor.element_size() for tensor in tensors) + _OVERHEAD
+
+
+def _read_text(path: Path, at_most: int) -> str:
     try:
-        return path.exists()
-    except OSError as error:
-        raise cannot_read(path, error) from error
-
-
-def _expect_readable(path: Path) -> None:
-    """Say that a file cannot be opened before the library that reads it calls it damaged."""
-    try:
-        open(path, "rb").close()
-    except OSError as error:
-        raise cannot_read(path, error) from error
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise cannot_read(path, error) from error
+        return read_regular(path, at_most).decode()
     except UnicodeDecodeError as error:
         raise SignnapError(f"{path} is not a text file in UTF-8: {_brief(error)}") from error
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from ..errors import SignnapError
-from ..storage import replacing
+from ..storage import replacing_regular
 from .loop import Run, Step, lockstep
 from .regions import Stopwatch, watching
 
@@ -84,9 +84,10 @@ def _tracing(path: Path, on_gpu: bool) -> Iterator[None]:
     activities = [ProfilerActivity.CPU, ProfilerActivity.CUDA] if on_gpu else [ProfilerActivity.CPU]
     with profile(activities=activities) as traced, watching(record_function):
         yield
-    with replacing(path) as temporary, tempfile.TemporaryDirectory() as scratch:
+    with replacing_regular(path) as file, tempfile.TemporaryDirectory() as scratch:
         written = Path(scratch) / path.name
         traced.export_chrome_trace(str(written))
         if not written.exists():  # the exporter logs its failures and leaves half a file under another name
             raise OSError(f"exporting the trace by way of {scratch} failed")
-        shutil.copyfile(written, temporary)
+        with open(written, "rb") as trace:
+            shutil.copyfileobj(trace, file)
