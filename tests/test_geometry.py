@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signnap.geometry import alignment, cosines, directions, effective_rank, uniformity
+from signnap.ops.geometry import alignment, cosines, directions, effective_rank, uniformity
 
 
 def gaussian(n, d, seed=0):

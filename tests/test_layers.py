@@ -13,11 +13,8 @@ FOUNDATIONS = [
     "storage",
     "rng",
     "config",
-    "processor",
-    "products",
-    "gpu",
+    "ops",
     "graph",
-    "geometry",
     "rows",
     "contracts",
 ]

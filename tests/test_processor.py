@@ -2,7 +2,7 @@
 
 import pytest
 
-from signnap import processor
+from signnap.ops import dense as processor
 
 
 @pytest.mark.parametrize(

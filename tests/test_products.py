@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
 from dense import agree, source_of
-from signnap import AllPairs, products
+from signnap import AllPairs
 from signnap.objectives import NCE
-from signnap.products import Linear, add_gradients, by_onednn, linear, matmul, pairs
+from signnap.ops import dense as products
+from signnap.ops.dense import Linear, add_gradients, by_onednn, linear, matmul, pairs
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"),
@@ -21,8 +22,8 @@ pytestmark = pytest.mark.skipif(
 def onednn(request, monkeypatch):
     """As on a processor where MKL is slow; a product counts as large from 16 of everything on."""
     monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
-    monkeypatch.setattr(products, "_SMALLEST", 0)
-    monkeypatch.setattr(products, "_FEWEST", 1)
+    monkeypatch.setattr(products, "_MIN_NUMBERS", 0)
+    monkeypatch.setattr(products, "_MIN_PIXELS", 1)
     threads = torch.get_num_threads()
     torch.set_num_threads(1 if request.param == "one thread" else 2)
     yield

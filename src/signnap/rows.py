@@ -13,9 +13,9 @@ from torch import Tensor
 
 from .errors import SignnapError
 from .graph import SparseFeatures
-from .graph.features import first_non_finite
-from .graph.foreign import Array, as_tensor
-from .graph.streamed import chunk_rows
+from .graph.arrays import Array, as_tensor
+from .graph.feature_ops import first_non_finite
+from .graph.feature_types import chunk_rows
 
 #: What a judge looks at: one row per node.
 Embeddings = Union[Tensor, SparseFeatures]

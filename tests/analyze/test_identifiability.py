@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from signnap.analyze import identifiability
 from signnap.errors import SignnapError
-from signnap.geometry import effective_rank, uniformity
 from signnap.graph import SparseFeatures
+from signnap.ops.geometry import effective_rank, uniformity
 
 
 def source(seed=0):

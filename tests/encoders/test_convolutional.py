@@ -14,7 +14,9 @@ from dense import agree, asymmetric_view, matrix, permuted, source_of
 from signnap import SIGNNAP
 from signnap.encoders import ConvolutionalStack, build_encoder, convolutional
 from signnap.errors import SignnapError
-from signnap.graph import Graph, SparseFeatures, as_dense, dropout, features, multiply
+from signnap.graph import Graph, SparseFeatures, as_dense, multiply
+from signnap.graph import feature_ops as features
+from signnap.ops.dropout import dropout
 from signnap.perturb import FeatureNoise
 
 #: the arguments after the number of features, and the layers they should make; numbers are widths of a convolution

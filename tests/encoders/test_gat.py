@@ -11,7 +11,7 @@ from dense import agree, asymmetric_view, entries, matrix, source_of
 from signnap.encoders import GATStack, build_encoder
 from signnap.encoders.gat import GATLayer
 from signnap.errors import SignnapError
-from signnap.graph import dropout
+from signnap.ops.dropout import dropout
 
 
 def stack(layers=2, p=0.0, dim=6, heads=3):

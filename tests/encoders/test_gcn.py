@@ -8,7 +8,7 @@ import torch
 
 from dense import agree, asymmetric_view, matrix
 from signnap.encoders import GCNStack, build_encoder
-from signnap.graph import dropout
+from signnap.ops.dropout import dropout
 
 JOINS = {"gcn": "plain", "resgcn": "residual", "jknet": "dense"}
 

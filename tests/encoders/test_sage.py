@@ -8,7 +8,7 @@ import torch
 
 from dense import agree, asymmetric_view, matrix
 from signnap.encoders import build_encoder
-from signnap.graph import dropout
+from signnap.ops.dropout import dropout
 
 
 def stack(layers=2, p=0.0, dim=4):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dense import source_of
-from signnap.gpu.activation import rectified, rectified_backward
+from signnap.ops.triton.elementwise_kernels import rectified, rectified_backward
 
 
 @pytest.mark.parametrize("shape", [(1,), (0, 3), (7, 5), (2, 60, 20)])

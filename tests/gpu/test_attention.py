@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import leaky_relu
 
 from dense import entries, pattern_of, source_of
-from signnap.gpu.attention import attention, attention_backward
+from signnap.ops.triton.weight_kernels import attention, attention_backward
 
 SMALL = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4), (1, 1)]  # node 5 hears only itself
 HUB = [*SMALL, *((0, leaf) for leaf in range(6, 75))]  # the row of node 0 fills three tiles of 32 entries

@@ -8,12 +8,12 @@ import torch
 
 from dense import source_of
 from signnap import AllPairs
-from signnap.gpu import MAX_DIM
-from signnap.gpu.all_pairs import log_sums, pull
-from signnap.gpu.tiles import Launch
-from signnap.objectives import all_pairs as objective_module
+from signnap.ops import pairwise as objective_module
+from signnap.ops.triton import MAX_DIM
+from signnap.ops.triton.pairwise_kernels import log_sums, pull
+from signnap.ops.triton.tiles import Launch
 
-MODULE = import_module("signnap.gpu.all_pairs")
+MODULE = import_module("signnap.ops.triton.pairwise_kernels")
 
 
 @pytest.fixture

@@ -7,14 +7,13 @@ import pytest
 import torch
 
 from dense import source_of
-from signnap import objectives
-from signnap.gpu import MAX_DIM, PRECISIONS
-from signnap.gpu.contrast import contrast
-from signnap.gpu.tiles import PRODUCTS, Launch
-from signnap.objectives.infonce import SoftmaxRule
-from signnap.objectives.nce import BinaryRule
+from signnap.ops.contrast import BinaryRule, SoftmaxRule
+from signnap.ops.contrast import contrast as torch_contrast
+from signnap.ops.triton import MAX_DIM, PRECISIONS
+from signnap.ops.triton.contrast_kernels import contrast
+from signnap.ops.triton.tiles import PRODUCTS, Launch
 
-MODULE = import_module("signnap.gpu.contrast")
+MODULE = import_module("signnap.ops.triton.contrast_kernels")
 SHIFTS = [None, 0.7]
 # (anchors, width, negatives, groups): the interpreter takes its time over a whole tile of 64 × 64 …
 LARGE = [(70, 16, 130, 1), (130, 128, 33, 2), (3, 64, 70, 3), (2, 128, 17, 2), (2, 256, 9, 2)]
@@ -189,7 +188,7 @@ def test_the_torch_path_gives_the_same_numbers(groups, shift, device, small_tile
     z, other, bank, negatives = (t.cpu() for t in given)
     z.requires_grad_(), other.requires_grad_()
     rule = SoftmaxRule() if shift is None else BinaryRule(torch.tensor(shift))
-    loss, info = objectives.contrast(z, other, bank, negatives, 0.5, rule)
+    loss, info = torch_contrast(z, other, bank, negatives, 0.5, rule)
     found = fast(*given, 0.5, shift)
     means = (found[0].mean(), found[1].mean(), *found[2:])
     close(means, [t.detach().double() for t in (loss, info, *torch.autograd.grad(loss, (z, other)))])

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dense import source_of
-from signnap.gpu.memory import remember
+from signnap.ops.triton.elementwise_kernels import remember
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 5), (4, 128), (9, 200)])

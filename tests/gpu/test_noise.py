@@ -9,8 +9,9 @@ import scipy.stats
 import torch
 
 from dense import agree, source_of
-from signnap.gpu.noise import noise_rows, noise_times, noise_transposed_times
-from signnap.graph import Graph, NoisyFeatures, SparseFeatures, as_dense, multiply, streamed
+from signnap.graph import Graph, NoisyFeatures, SparseFeatures, as_dense, multiply
+from signnap.graph import feature_types as streamed
+from signnap.ops.triton.random_kernels import noise_rows, noise_times, noise_transposed_times
 from signnap.perturb import FeatureNoise, MaskFeatures, features
 from signnap.perturb.features import NOISES
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signnap.gpu.pieces import cut_rows
+from signnap.ops.csr import cut_rows
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=12), st.integers(1, 9))

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 import torch
 
 from dense import source_of
-from signnap.gpu.pieces import cut_rows
-from signnap.gpu.propagate import sddmm, spmm
+from signnap.ops.csr import cut_rows
+from signnap.ops.triton.sparse_kernels import sddmm, spmm
 
 # 90 entries make two pieces, and fill several tiles of each; an empty row stays empty.
 LENGTHS = [3, 90, 0, 1, 32]

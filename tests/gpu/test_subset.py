@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dense import source_of
-from signnap.gpu.subset import KEY_WORDS, without_subset
+from signnap.ops.triton.random_kernels import KEY_WORDS, without_subset
 
 
 def random_subset(size, count, key):

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from signnap import gpu
 from signnap.methods import settings
+from signnap.ops import triton as gpu
 
 
 @pytest.fixture(autouse=True)
@@ -43,15 +43,14 @@ def test_nothing_is_without_triton(monkeypatch):
 
 
 def test_the_room_imports_neither_triton_nor_other_rooms():
-    code = (
-        "import sys, signnap.gpu; print(*(name for name in sys.modules if name.split('.')[0] in ('triton', 'signnap')))"
-    )
+    wanted = "name for name in sys.modules if name.split('.')[0] in ('triton', 'signnap')"
+    code = f"import sys, signnap.ops.triton; print(*({wanted}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.split() == ["signnap", "signnap.gpu"]
+    assert done.stdout.split() == ["signnap", "signnap.ops", "signnap.ops.triton"]
 
 
 def test_a_missing_triton_is_noticed():
-    code = "import sys; sys.modules['triton'] = None; from signnap import gpu; print(gpu._has_triton())"
+    code = "import sys; sys.modules['triton'] = None; from signnap.ops import triton; print(triton._has_triton())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.split() == ["False"]
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dense import entries, pattern_of, source_of
-from signnap.gpu.weights import mean_with_self
+from signnap.ops.triton.weight_kernels import mean_with_self
 
 HUB = [(0, leaf) for leaf in range(1, 290)]  # the row of node 0 fills several tiles
 SMALL = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4), (1, 1)]  # node 5 hears only itself

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dense import source_of
-from signnap.graph import dropout
+from signnap.ops.dropout import dropout
 
 
 def normal(*shape, seed=0, dtype=torch.float64):

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import signnap.graph.streamed
+import signnap.graph.feature_types
 from dense import agree, source_of
 from signnap.graph import (
     SparseFeatures,
@@ -40,7 +40,7 @@ def doubled(chunk, source):
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of two rows of seven columns."""
-    monkeypatch.setattr(signnap.graph.streamed, "_CHUNK_ELEMENTS", 14)
+    monkeypatch.setattr(signnap.graph.feature_types, "_CHUNK_ELEMENTS", 14)
 
 
 def features_of(kind, matrix):

@@ -7,7 +7,7 @@ import torch
 
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, as_dense, compact
-from signnap.graph.foreign import as_tensor, feature_matrix
+from signnap.graph.arrays import as_tensor, feature_matrix
 
 X = [[1.0, 2], [3, 4], [5, 6]]
 

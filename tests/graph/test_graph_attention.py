@@ -8,7 +8,7 @@ from torch.autograd import gradcheck
 from torch.nn.functional import leaky_relu
 
 from dense import agree, edge_lists, entries, pattern_of, source_of
-from signnap.graph import attention, row_sums
+from signnap.ops.sparse import attention, row_sums
 
 PATTERN = pattern_of(6, np.array([[0, 1], [1, 2], [2, 3], [0, 3], [3, 4], [1, 1]]))  # node 5 is isolated
 

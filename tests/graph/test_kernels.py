@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
 from dense import agree, edge_lists, entries, matrix, pattern_of, source_of
-from signnap.graph import convolve, row_sums, sddmm, spmm
-from signnap.graph.kernels import mirrored
+from signnap.ops.sparse import convolve, mirrored, row_sums, sddmm, spmm
 
 PAIRS = np.array([[0, 1], [1, 2], [2, 3], [0, 3], [3, 4], [1, 1]])
 PATTERN = pattern_of(6, PAIRS)  # node 5 is isolated

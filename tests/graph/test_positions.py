@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import signnap.graph.positions
+import signnap.ops.csr
 from dense import pattern_of
 from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures
@@ -12,7 +12,7 @@ from signnap.graph import SparseFeatures
 
 @pytest.fixture
 def up_to_four(monkeypatch):
-    monkeypatch.setattr(signnap.graph.positions, "_INT32_MAX", 4)
+    monkeypatch.setattr(signnap.ops.csr, "_INT32_MAX", 4)
 
 
 def test_more_edges_than_32_bits_can_number(up_to_four):
@@ -29,4 +29,4 @@ def test_more_features_than_32_bits_can_number(up_to_four, matrix):
 
 
 def test_the_limit_is_the_largest_number_of_32_bits():
-    assert np.iinfo(np.int32).max == signnap.graph.positions._INT32_MAX
+    assert np.iinfo(np.int32).max == signnap.ops.csr._INT32_MAX

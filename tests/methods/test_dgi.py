@@ -12,11 +12,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from dense import agree, asymmetric_view, permuted, source_of
 from signnap.encoders import ConvolutionalStack
-from signnap.geometry import spread
 from signnap.graph import SparseFeatures, as_dense
 from signnap.methods.dgi import DGI, Critic, encode_shuffled
 from signnap.methods.settings import resolve
 from signnap.methods.sizes import Sizes
+from signnap.ops.geometry import spread
 from signnap.train.loop import Run
 
 CHANCE = 2 * math.log(2)

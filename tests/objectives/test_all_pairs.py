@@ -12,7 +12,7 @@ from watch import Watch
 from dense import agree, source_of
 from signnap import SIGNNAP, AllPairs
 from signnap.errors import SignnapError
-from signnap.objectives import all_pairs
+from signnap.ops import pairwise as all_pairs
 
 D = 4
 

@@ -9,10 +9,8 @@ from torch.autograd import gradcheck
 from watch import Watch
 
 from dense import agree, source_of
-from signnap.objectives import OBJECTIVES, contrast, draw_negatives
-from signnap.objectives.contrast import score_chunks
-from signnap.objectives.infonce import SoftmaxRule
-from signnap.objectives.nce import BinaryRule
+from signnap.objectives import OBJECTIVES, draw_negatives
+from signnap.ops.contrast import BinaryRule, SoftmaxRule, contrast, score_chunks
 
 N, K, D, TAU = 11, 6, 3, 0.5
 SHARES = [1, 2, 4, 5, 0]  # 11 is a multiple of none of them
@@ -26,9 +24,9 @@ def chunk(request, monkeypatch):
 
 def set_chunk(monkeypatch, scores, fewest=1):
     # The package's attribute of this name is the function, not the module.
-    module = import_module("signnap.objectives.contrast")
+    module = import_module("signnap.ops.contrast")
     monkeypatch.setattr(module, "_CPU_CHUNK", scores)
-    monkeypatch.setattr(module, "_FEWEST", fewest)
+    monkeypatch.setattr(module, "_MIN_ANCHORS", fewest)
 
 
 def rules():

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import scipy.stats
 import torch
 
-import signnap.graph.streamed
+import signnap.graph.feature_types
 from dense import agree, source_of
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, StreamedFeatures, as_dense, multiply
@@ -48,7 +48,7 @@ def test_noise_follows_its_law_on_every_entry(kind, density):
 
 
 def test_noise_has_no_pattern_between_rows_or_chunks(monkeypatch):
-    monkeypatch.setattr(signnap.graph.streamed, "_CHUNK_ELEMENTS", 60 * 10)
+    monkeypatch.setattr(signnap.graph.feature_types, "_CHUNK_ELEMENTS", 60 * 10)
     noise = as_dense(FeatureNoise("gaussian", 1.0)(view_of_words(density=0.0), source_of(2)).x)
     correlation = torch.corrcoef(noise) - torch.eye(200)
     assert correlation.abs().max() < 6 / math.sqrt(60)
@@ -56,7 +56,7 @@ def test_noise_has_no_pattern_between_rows_or_chunks(monkeypatch):
 
 @pytest.mark.parametrize("kind", LAWS)
 def test_noise_on_sparse_features_is_its_own_dense_form(kind, monkeypatch):
-    monkeypatch.setattr(signnap.graph.streamed, "_CHUNK_ELEMENTS", 60 * 17)
+    monkeypatch.setattr(signnap.graph.feature_types, "_CHUNK_ELEMENTS", 60 * 17)
     x = FeatureNoise(kind, 0.5)(view_of_words(), source_of(1)).x
     assert isinstance(x, StreamedFeatures)
     dense = as_dense(x)
@@ -66,7 +66,7 @@ def test_noise_on_sparse_features_is_its_own_dense_form(kind, monkeypatch):
 
 
 def test_noise_on_sparse_features_never_makes_the_whole_matrix(monkeypatch):
-    monkeypatch.setattr(signnap.graph.streamed, "_CHUNK_ELEMENTS", 60 * 17)
+    monkeypatch.setattr(signnap.graph.feature_types, "_CHUNK_ELEMENTS", 60 * 17)
     shapes = []
     draw = NOISES["gaussian"]
     monkeypatch.setitem(NOISES, "gaussian", lambda shape, *rest: shapes.append(tuple(shape)) or draw(shape, *rest))

@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn.functional import dropout
 
 from signnap import SIGNNAP
-from signnap.geometry import spread
 from signnap.methods.registry import method_class
+from signnap.ops.geometry import spread
 
 
 @pytest.mark.parametrize("method", ["signnap", "bgrl", "supervised", "graphmae", "gcc"])

@@ -10,10 +10,10 @@ from torch import nn
 
 from signnap import SIGNNAP, Graph, InfoNCE
 from signnap.contracts import Encoder
-from signnap.gpu import MAX_DIM
 from signnap.graph import as_dense, compact
 from signnap.methods.registry import method_class
 from signnap.methods.settings import BACKBONES, METHODS
+from signnap.ops.triton import MAX_DIM
 from signnap.perturb.features import NOISES
 from signnap.train.checkpoint import RunFolder
 from signnap.train.loop import lockstep

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from dense import edge_lists, pattern_of, source_of, view_of
 from signnap.walks import BiasedWalks, Neighbours, Starts, expected_visits, uniform_walks
-from signnap.walks import biased as biased_walks
+from signnap.walks import walks as biased_walks
 
 #: Node 0 is in a triangle and has a tail; 5 is alone.
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (1, 4)])
@@ -137,7 +137,7 @@ class Names(TorchDispatchMode, set):
 
 @pytest.mark.parametrize(("p", "q"), [(1e-300, 1.0), (1e300, 1e300), (1e-300, 1e300), (1.0, 1e-300), (1e-46, 1e-46)])
 def test_weights_beyond_float32_take_edges(p, q, monkeypatch):
-    monkeypatch.setattr(biased_walks, "_MOST_PROPOSALS", 4)
+    monkeypatch.setattr(biased_walks, "_MAX_PROPOSALS", 4)
     adjacency = adjacency_of(7, [*EDGES, (4, 6)])
     walks = BiasedWalks(neighbours_of(7, [*EDGES, (4, 6)]), p, q)(torch.arange(7).repeat(50), 8, source_of(0))
     for walk in walks[walks[:, 0] != 5].tolist():
@@ -179,7 +179,7 @@ def test_the_chance_that_no_proposal_is_accepted_is_bounded(p, q):
 
 def test_a_step_that_refuses_all_takes_one_as_it_was_proposed(monkeypatch):
     """Node 1, from 0, goes on to 2, which neighbours 0, or to 3, or back."""
-    monkeypatch.setattr(biased_walks, "_MOST_PROPOSALS", 1)
+    monkeypatch.setattr(biased_walks, "_MAX_PROPOSALS", 1)
     neighbours = neighbours_of(4, [(0, 1), (0, 2), (1, 2), (1, 3)])
     walks = BiasedWalks(neighbours, 0.5, 1e9)(torch.zeros(6000, dtype=torch.int64), 3, source_of(0))
     after = torch.bincount(walks[walks[:, 1] == 1, 2], minlength=4)

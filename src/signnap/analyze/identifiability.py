@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from ..errors import SignnapError
-from ..geometry import directions, effective_rank, uniformity
-from ..graph.foreign import Array
+from ..graph.arrays import Array
+from ..ops.geometry import directions, effective_rank, uniformity
 from ..rows import Embeddings, as_embeddings, dense_rows, expect_finite
 
 #: An own cosine this little above the best other one is a tie. In float64 it covers the rounding of float32 input,
@@ -23,7 +23,7 @@ class Identifiability:
     ``mean`` is the share of nodes whose nearest embedding (cosine) in the other copy is their own, both directions
     averaged; a tie is not recognised, so a map that sends all nodes to one point scores 0. ``margin`` is the mean
     of own cosine − best other one, ``separation`` 1 − the mean cosine of distinct nodes. These three are None for
-    a single node, which has no others. ``effective_rank`` and ``uniformity`` (see ``signnap.geometry``) are those
+    a single node, which has no others. ``effective_rank`` and ``uniformity`` (see ``signnap.ops.geometry``) are those
     of the sampled nodes, averaged over the two copies.
 
     A zero embedding has cosine 1 with another zero and 0 with anything else.

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from ..geometry import ROUNDING, cosines
 from ..graph import Pattern
-from ..graph.foreign import Array
+from ..graph.arrays import Array
+from ..ops.geometry import ROUNDING, cosines
 from ..rows import Embeddings, as_embeddings, expect_finite, mean_row, row_dots
 
 

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from ..geometry import ROUNDING, cosines
-from ..graph.foreign import Array, as_tensor
+from ..graph.arrays import Array, as_tensor
+from ..ops.geometry import ROUNDING, cosines
 from ..rows import Embeddings, as_embeddings, expect_finite, mean_row, project, row_dots, take_rows
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..products import matmul
+from ..ops.dense import matmul
 
 _PRECISE = {"float32": "highest", "tf32": "high", "bf16": "highest"}  # as torch calls them
 

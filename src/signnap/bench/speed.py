@@ -12,7 +12,7 @@ import torch
 from ..data import load_graph
 from ..graph import Graph
 from ..methods.signnap import SIGNNAP
-from ..processor import processor_name
+from ..ops.dense import processor_name
 from .floor import step_operations
 from .rates import matmul_rate
 from .twins import DenseGraceStep, PerAnchorStep, scatter_propagation

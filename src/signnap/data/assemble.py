@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from ..errors import SignnapError
 from ..graph import Graph, compact
-from ..graph.foreign import feature_matrix
+from ..graph.arrays import feature_matrix
 from .catalog import DATASETS
 from .structure import COLUMNS, structural_features
 

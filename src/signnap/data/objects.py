@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..errors import SignnapError
 from ..graph import Graph
-from ..graph.foreign import as_tensor, endpoints, expect_inside
+from ..graph.arrays import as_tensor, endpoints, expect_inside
 from .assemble import assemble
 from .columns import ends_in_nul, first_repeat, object_keys, to_ids, written_out
 from .nodes import PARTS, as_list, describe_nodes, may_be_label

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from ..contracts import Encoder
 from ..errors import SignnapError
-from ..graph import View, drop_features, dropout, multiply_all
-from ..products import matmul
+from ..graph import View, drop_features, multiply_all
+from ..ops.dense import matmul
+from ..ops.dropout import dropout
 from .activations import find_activation
 
 

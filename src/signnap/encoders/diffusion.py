@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from ..contracts import Encoder
 from ..errors import SignnapError
-from ..graph import Operator, Pattern, View, multiply, spmm
+from ..graph import Operator, Pattern, View, multiply
+from ..ops.sparse import spmm
 from .convolutional import SymmetricConvolution
 
 #: Columns that are diffused together on a CPU: few enough to stay in its cache for all steps, which is up to four times

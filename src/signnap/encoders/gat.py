@@ -9,8 +9,10 @@ from torch import Tensor, nn
 
 from ..contracts import Encoder
 from ..errors import SignnapError
-from ..graph import View, attention, drop_features, dropout, multiply, spmm
-from ..products import matmul
+from ..graph import View, drop_features, multiply
+from ..ops.dense import matmul
+from ..ops.dropout import dropout
+from ..ops.sparse import attention, spmm
 from .activations import find_activation
 
 

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from ..contracts import Encoder
-from ..graph import View, convolve, dropout, multiply, multiply_all
-from ..products import matmul
+from ..graph import View, multiply, multiply_all
+from ..ops.dense import matmul
+from ..ops.dropout import dropout
+from ..ops.sparse import convolve
 
 
 class GraphConvolution(nn.Module):

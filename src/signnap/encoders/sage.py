@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from ..contracts import Encoder
-from ..graph import View, drop_features, dropout, multiply
-from ..products import matmul
+from ..graph import View, drop_features, multiply
+from ..ops.dense import matmul
+from ..ops.dropout import dropout
 
 
 class SAGEStack(Encoder):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ..graph import SparseFeatures
-from ..graph.foreign import Array
+from ..graph.arrays import Array
 from ..rows import Embeddings
 from .parts import balanced_accuracy, labelled_parts
 

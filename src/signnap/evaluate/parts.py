@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..errors import SignnapError
 from ..graph import SparseFeatures
-from ..graph.foreign import Array, as_tensor
+from ..graph.arrays import Array, as_tensor
 from ..rows import Embeddings, as_embeddings, expect_finite, take_rows
 
 #: So many classes are taken for granted, however few nodes there are to learn them from.

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import multiply
-from ..graph.foreign import Array, as_tensor
+from ..graph.arrays import Array, as_tensor
 from ..rng import generator
 from ..rows import Embeddings, as_embeddings, take_rows
 from .parts import Part, Parts, balanced_accuracy, labelled_parts

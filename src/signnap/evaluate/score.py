@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import SparseFeatures
-from ..graph.foreign import Array, as_tensor, expect_float32
+from ..graph.arrays import Array, as_tensor, expect_float32
 from ..rows import Embeddings, as_embeddings
 from .logistic import LogisticResult, logistic_probe
 from .parts import balanced_accuracy

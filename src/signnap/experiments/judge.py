@@ -18,7 +18,7 @@ from ..errors import SignnapError
 from ..evaluate import Score, score, score_classes, score_most_frequent
 from ..evaluate.parts import labelled_parts
 from ..graph import Graph, row_normalized
-from ..graph.foreign import Array, as_tensor
+from ..graph.arrays import Array, as_tensor
 from ..methods.method import Method
 from ..methods.settings import probe_weight_decay
 from ..methods.signnap import SIGNNAP

@@ -15,9 +15,9 @@ from ..data import Split
 from ..errors import unknown_name
 from ..evaluate import linear_probe
 from ..evaluate.probe import ProbeSettings
-from ..geometry import effective_rank
 from ..graph import Graph
 from ..methods.method import Method
+from ..ops.geometry import effective_rank
 from .properties import dropped_copies
 
 #: How many nodes are looked at where looking at all pairs would take too long, and how many a map shows.

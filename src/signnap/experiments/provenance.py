@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from .. import __version__
-from ..processor import processor_name
+from ..ops.dense import processor_name
 
 
 def provenance(device: torch.device | None = None) -> dict[str, Any]:

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError
-from .features import Features, as_dense, compact, first_non_finite, row_normalized
-from .foreign import class_numbers, endpoints, expect_float32, hash_of, node_ids
+from .arrays import class_numbers, endpoints, expect_float32, hash_of, node_ids
+from .feature_ops import as_dense, compact, first_non_finite, row_normalized
+from .feature_types import Features, SparseFeatures
 from .pattern import Pattern
-from .sparse import SparseFeatures
 from .view import View
 
 

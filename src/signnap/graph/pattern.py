@@ -14,8 +14,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ..gpu.pieces import Pieces, cut_rows
-from .positions import expect_32_bits, flipped, int32
+from ..ops.csr import Pieces, cut_rows, expect_32_bits, int32, transposed_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class Pattern:
         matrix.sum_duplicates()
         matrix.sort_indices()
         expect_32_bits(matrix, "adjacency entries")
-        mirror = flipped(matrix)
+        mirror = transposed_positions(matrix)
         mirror.sort_indices()
         rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         return Pattern(

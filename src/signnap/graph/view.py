@@ -8,9 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..gpu import usable
-from .features import Features
-from .kernels import mirrored, row_sums, spmm
+from ..ops.sparse import incoming_entries, mean_weights, mirrored, row_sums, spmm
+from .feature_types import Features
 from .pattern import Pattern
 
 
@@ -85,15 +84,7 @@ class View:
         return Operator(pattern, kept * scale.index_select(0, pattern.rows) * scale.index_select(0, pattern.indices))
 
     def _mean_with_self(self, *, incoming: bool) -> Operator:
-        pattern = self.pattern
-        if usable(self.stored):
-            from ..gpu.weights import mean_with_self
-
-            arrays = (pattern.indptr, pattern.indices, pattern.mirror)
-            return Operator(pattern, *mean_with_self(*arrays, self.stored, incoming))
-        values = self.incoming.to(self.stored.dtype) if incoming else self.stored
-        looped = values.index_add(0, pattern.diagonal, values.new_ones(pattern.num_nodes))
-        return Operator(pattern, looped / row_sums(pattern, looped).index_select(0, pattern.rows))
+        return Operator(self.pattern, *mean_weights(self.pattern, self.stored, incoming))
 
     @cached_property
     def incoming(self) -> Tensor:
@@ -102,8 +93,7 @@ class View:
         GraphSAGE and GAT read an entry (r, c) as a message r → c, the opposite direction to the graph
         convolution's (spec §2.3), so this is the transpose of the stored pattern.
         """
-        kept = mirrored(self.pattern, self.stored) != 0
-        return kept.index_fill_(0, self.pattern.diagonal.long(), True)
+        return incoming_entries(self.pattern, self.stored)
 
     def edge_index(self) -> Tensor:
         """The kept edges as PyG layers expect them (row 0 sends to row 1), without self-loops."""

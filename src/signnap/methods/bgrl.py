@@ -14,7 +14,7 @@ from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders import ConvolutionalStack
 from ..graph import View
-from ..products import Linear
+from ..ops.dense import Linear
 from ..train.loop import Step
 from .baseline_settings import BgrlSettings
 from .contrastive import TwoViewMethod

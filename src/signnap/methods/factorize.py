@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ..geometry import ROUNDING
+from ..ops.geometry import ROUNDING
 
 
 def leading_eigenpairs(

@@ -11,7 +11,7 @@ import torch
 from .. import __version__
 from ..errors import SignnapError
 from ..graph import Graph
-from ..graph.foreign import hash_of
+from ..graph.arrays import hash_of
 from ..train.checkpoint import RunFolder
 from ..train.session import Outcome
 from .basics import Basics

@@ -13,8 +13,8 @@ from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders.positional import positional
 from ..encoders.subgraphs import SubgraphGCN, SubgraphGIN
-from ..geometry import alignment
 from ..graph import View
+from ..ops.geometry import alignment
 from ..train.loop import Step, Task
 from ..train.regions import region
 from ..walks import Neighbours

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from .. import rng
 from ..contracts import Encoder
 from ..encoders.gat import GATLayer, GATStack
-from ..graph import View, dropout
+from ..graph import View
 from ..objectives.reconstruction import product_cosines, sharpened, unit_rows
-from ..products import Linear
+from ..ops.dense import Linear
+from ..ops.dropout import dropout
 from ..train.loop import Step, Task
 from ..train.regions import region
 from .baseline_settings import GraphmaeSettings

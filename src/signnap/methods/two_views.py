@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from .. import rng
 from ..contracts import Encoder, Objective, Perturbation, Terms
 from ..errors import SignnapError
-from ..geometry import alignment
 from ..graph import View
+from ..ops.geometry import alignment
 from ..train.loop import Step, Task
 from ..train.regions import region
 from .own_parts import changes, expect_embeddings, expect_terms, expect_view

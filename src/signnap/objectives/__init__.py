@@ -8,10 +8,8 @@ from ..contracts import Objective
 from ..errors import unknown_name
 from .all_pairs import AllPairs
 from .bank import MemoryBank, draw_negatives
-from .contrast import contrast
 from .decorrelation import CCA, BarlowTwins
-from .infonce import InfoNCE
-from .nce import NCE
+from .nce import NCE, InfoNCE
 
 OBJECTIVES: dict[str, type[NCE] | type[InfoNCE]] = {"nce": NCE, "infonce": InfoNCE}
 
@@ -34,6 +32,5 @@ __all__ = [
     "InfoNCE",
     "MemoryBank",
     "build_objective",
-    "contrast",
     "draw_negatives",
 ]

@@ -1,4 +1,4 @@
-"""The memory bank and the draw of negatives from it (spec §2.4, steps 1 and 5)."""
+"""The memory bank of earlier embeddings, and objectives that draw their negatives from it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import torch
 from torch import Tensor, nn
 
 from ..contracts import Objective, Terms
-from ..errors import SignnapError
-from ..gpu import usable
-from .checks import expect_draws, expect_scores
+from ..errors import SignnapError, unknown_name
+from ..ops.triton import PRECISIONS, usable
 
 
 class MemoryBank(nn.Module):
-    """One remembered unit vector per node and per view, following the embeddings with momentum."""
+    """One unit vector per node and view, which follows the embeddings with momentum."""
 
     first: Tensor
     second: Tensor
@@ -39,7 +38,7 @@ class MemoryBank(nn.Module):
         """M ← normalise(m·M + (1−m)·z); a zero row stays zero instead of becoming NaN."""
         for bank, z in ((self.first, z1), (self.second, z2)):
             if usable(bank, z):
-                from ..gpu.memory import remember
+                from ..ops.triton.elementwise_kernels import remember
 
                 remember(bank, z, self.momentum)
                 continue
@@ -48,12 +47,17 @@ class MemoryBank(nn.Module):
 
 
 class BankObjective(Objective):
-    """What NCE and InfoNCE share: a memory bank, negatives drawn from it, and scores over a temperature."""
+    """What NCE and InfoNCE have in common: a memory bank, negatives drawn from it, and scores over a temperature."""
 
     def __init__(self, negatives: int, temperature: float, momentum: float, share: int, precision: str) -> None:
         super().__init__()
         expect_scores(temperature, precision)
-        expect_draws(negatives, share)
+        if negatives < 1:
+            raise SignnapError(f"the number of negatives is {negatives}: expected at least 1")
+        if share < 0:
+            raise SignnapError(
+                f"the number of anchors that share negatives is {share}: expected at least 1, or 0 for all"
+            )
         self.negatives, self.temperature = negatives, temperature
         self.share, self.precision = share, precision
         self.bank = MemoryBank(momentum)
@@ -76,3 +80,11 @@ def draw_negatives(num_nodes: int, num_negatives: int, share: int, generator: to
     return torch.randint(
         num_nodes, (groups, num_negatives), generator=generator, dtype=torch.int32, device=generator.device
     )
+
+
+def expect_scores(temperature: float, precision: str) -> None:
+    """Raise an error for a temperature or a precision that scores cannot be computed with."""
+    if not 0 < temperature < math.inf:
+        raise SignnapError(f"the temperature is {temperature}: expected a positive number")
+    if precision not in PRECISIONS:
+        raise unknown_name("precision", precision, PRECISIONS)

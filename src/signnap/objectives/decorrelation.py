@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ..contracts import Objective, Terms
 from ..errors import SignnapError
-from ..geometry import ROUNDING
-from ..products import matmul
+from ..ops.dense import matmul
+from ..ops.geometry import ROUNDING
 
 
 class BarlowTwins(Objective):
@@ -71,8 +71,8 @@ class CCA(Objective):
 def standardised(z: Tensor) -> Tensor:
     """Columns with mean 0 and biased standard deviation 1; a constant column becomes 0, and no gradient flows to it.
 
-    A column is constant when it varies by no more than the rounding of its mean (``geometry.ROUNDING``), or so little
-    that squares underflow. Scaled up, it would be noise. NaN and infinity stay visible as NaN.
+    A column is constant when it varies by no more than the rounding of its mean (``ROUNDING``), or so little that
+    squares underflow. Scaled up, it would be noise. NaN and infinity stay visible as NaN.
     """
     mean = z.mean(dim=0)
     centred = z - mean

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ..graph import Features, SparseFeatures, StreamedFeatures, applied, multiply
-from ..products import matmul
+from ..ops.dense import matmul
 
 #: Shorter rows are taken for this long.
 _SHORTEST = 1e-12

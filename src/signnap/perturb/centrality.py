@@ -11,7 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ..graph import Pattern, spmm
+from ..graph import Pattern
+from ..ops.sparse import spmm
 
 #: The probability of following an edge rather than jumping anywhere.
 DAMPING = 0.85

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
-from ..gpu import usable
 from ..graph import NoisyFeatures, SparseFeatures, StreamedFeatures, View, applied, mask_columns
+from ..ops.triton import usable
 
 
 def _gaussian(shape: torch.Size, generator: torch.Generator, device: torch.device) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
 from ..graph import Features, SparseFeatures, StreamedFeatures, View, applied, mask_columns
-from ..graph.streamed import chunk_rows
+from ..graph.feature_types import chunk_rows
 from .centrality import CENTRALITIES
 
 #: Of features that are mostly not zero, columns differ by how much there is of them, not by who has it.

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ..errors import SignnapError, unknown_name
-from ..gpu import usable
 from ..graph import View
+from ..ops.triton import usable
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class DropEdge:
         stored, present = view.stored, view.present
         dropped = len(present) - math.floor((1 - self.ratio) * len(present) + 1e-9)
         if usable(stored):
-            from ..gpu.subset import KEY_WORDS, without_subset
+            from ..ops.triton.random_kernels import KEY_WORDS, without_subset
 
             key = torch.empty(KEY_WORDS, dtype=torch.int64, device=stored.device)
             key.random_(-(2**63), None, generator=generator)

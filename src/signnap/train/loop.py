@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from .. import rng
 from ..errors import SignnapError
-from ..geometry import spread
 from ..graph import View
+from ..ops.geometry import spread
 from .best import Best
 from .capture import Launcher
 from .pages import keep_freed_pages

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .neighbours import Neighbours
+from .walks import Neighbours
 
 #: Traces are cut where fewer than this share of them would go on.
 _NEGLIGIBLE = 1e-6

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .pieces import Pieces, cut_rows
+from ..csr import Pieces, cut_rows
 
 _COLUMNS = 128
 

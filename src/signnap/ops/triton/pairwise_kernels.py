@@ -17,8 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 from . import EXP_IS_SAFE
-from .halves import SCALE, halves
-from .tiles import PRODUCTS, SHARED, accumulate, add_rows, cells_of, load_rows, products_of
+from .tiles import PRODUCTS, SCALE, SHARED, accumulate, add_rows, cells_of, halves, load_rows, products_of
 
 #: Columns, by kind of product, after which a pull is added to memory and begun anew; tiles divide it. If tensor cores
 #: round their sums towards zero, one sum over a whole graph would lose more digits than the products do.

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ..gpu import usable
+from .triton import usable
 
 
 def _noise(x: Tensor, bits: int) -> Tensor:
@@ -29,7 +29,7 @@ class _RectifiedDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, noise: Tensor, least: int, scale: float) -> Tensor:
         if usable(x):
-            from ..gpu.activation import rectified
+            from .triton.elementwise_kernels import rectified
 
             out = rectified(x, noise, least, scale)
         else:
@@ -42,7 +42,7 @@ class _RectifiedDropout(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         (out,) = ctx.saved_tensors
         if usable(out):
-            from ..gpu.activation import rectified_backward
+            from .triton.elementwise_kernels import rectified_backward
 
             return rectified_backward(grads[0], out, ctx.scale), None, None, None
         return torch.ops.aten.threshold_backward(grads[0], out, 0).mul_(ctx.scale), None, None, None

@@ -14,8 +14,20 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .halves import SCALE, halves, split
-from .tiles import PRODUCTS, SHARED, Launch, accumulate, across, add_rows, cells_of, load_rows, products_of
+from .tiles import (
+    PRODUCTS,
+    SCALE,
+    SHARED,
+    Launch,
+    accumulate,
+    across,
+    add_rows,
+    cells_of,
+    halves,
+    load_rows,
+    products_of,
+    split,
+)  # fmt: skip
 
 #: As ``SHARED``, for anchors that have negatives of their own. One warp each: sums over a tile then need neither shared
 #: memory nor barriers.

@@ -1,31 +1,27 @@
-"""Node features that are dense, sparse, dense but never stored, or any of these without some columns.
+"""Functions of node features of every kind: products, dropout, masks, conversion.
 
-An encoder only ever needs ``multiply(x, weight)``: the product with its first layer, or ``multiply_all`` for several
-views. Bag-of-words features stay sparse through it (coauthor_physics would be 1.2 GB dense); noise on sparse features,
-which is dense by nature, is generated again wherever it is needed; and masks are taken to the weight.
+An encoder needs only ``multiply(x, weight)``, the product with its first layer, or ``multiply_all`` for several views.
+Bags of words stay sparse in it (coauthor_physics would take 1.2 GB as a dense matrix). Noise on sparse features is
+dense by nature; every product generates it again. Column masks move to the weight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from ..products import matmul
-from .dropout import dropout
-from .foreign import feature_matrix
-from .masked import MaskedFeatures, Unmasked, applied
-from .sparse import SparseFeatures
-from .streamed import StreamedFeatures
+from ..ops.dense import matmul
+from ..ops.dropout import dropout
+from .arrays import feature_matrix
+from .feature_types import Features, MaskedFeatures, SparseFeatures, StreamedFeatures, Unmasked
 
-#: Above this share of non-zeros a dense product is faster (measured: equal at about 0.25).
+#: With a larger fraction of non-zeros a dense product is faster (measured: both are equal at about 0.25).
 DENSE_ABOVE = 0.25
-
-Features = Union[Unmasked, MaskedFeatures]
 
 
 class _Multiply(torch.autograd.Function):
@@ -40,18 +36,18 @@ class _Multiply(torch.autograd.Function):
 
 
 def multiply(x: Features, weight: Tensor) -> Tensor:
-    """``x @ weight`` for every kind of features, differentiable in the weight (features are data)."""
+    """``x @ weight`` for features of every kind, differentiable in the weight alone, because features are data."""
     if isinstance(x, MaskedFeatures):
         return multiply(x.base, weight * x.kept[:, None])
     return matmul(x, weight) if isinstance(x, Tensor) else _Multiply.apply(weight, x)
 
 
 def multiply_all(xs: Sequence[Features], weight: Tensor) -> list[Tensor]:
-    """``x @ weight`` of every x, where those that are the same, or differ by their masks alone, share what they can.
+    """``x @ weight`` of every x; equal x, and x that differ only by their masks, share the common work.
 
-    On a CPU dense features are multiplied once with the columns that all masks keep, and again only with the few that
-    one of them keeps besides. On a GPU it is not done, since shapes have to stay the same in every iteration, nor for
-    sparse features, whose columns would have to be found first.
+    On a CPU, masked dense features are multiplied once with the columns that all masks keep, and then with the few
+    columns that only some masks keep. A GPU multiplies each x, because shapes must not change between iterations.
+    Sparse features are multiplied one by one as well, because selecting their columns would cost more than it saves.
     """
     distinct = {id(x): x for x in xs}
     first, *others = (x.base if isinstance(x, MaskedFeatures) else x for x in distinct.values())
@@ -63,7 +59,7 @@ def multiply_all(xs: Sequence[Features], weight: Tensor) -> list[Tensor]:
 
 
 def _by_columns(base: Tensor, xs: Sequence[Features], weight: Tensor) -> list[Tensor]:
-    """Products of the base under several masks, the columns that they all keep first."""
+    """Products of the base under several masks. The columns that all masks keep are multiplied once."""
     everything = weight.new_ones(len(weight), dtype=torch.bool)
     masks = [x.kept if isinstance(x, MaskedFeatures) else everything for x in xs]
     common = torch.stack(masks).all(dim=0)
@@ -75,7 +71,7 @@ def _by_columns(base: Tensor, xs: Sequence[Features], weight: Tensor) -> list[Te
 
 
 def drop_features(x: Features, p: float, training: bool) -> Features:
-    """Dropout on input features; on sparse ones only stored values can be dropped, which is the same thing."""
+    """Dropout on input features. On sparse features it drops stored values only, which has the same effect."""
     if not training or p <= 0:
         return x
     x = applied(x)
@@ -89,8 +85,25 @@ def drop_features(x: Features, p: float, training: bool) -> Features:
     return dropout(x, p)
 
 
+def mask_columns(x: Features, kept: Tensor) -> MaskedFeatures:
+    """The features with zeros in the columns that are not kept."""
+    return MaskedFeatures(x.base, x.kept & kept) if isinstance(x, MaskedFeatures) else MaskedFeatures(x, kept)
+
+
+def applied(x: Features) -> Unmasked:
+    """The same features with the mask multiplied in, for callers that read the numbers."""
+    if not isinstance(x, MaskedFeatures):
+        return x
+    base, kept = x.base, x.kept
+    if isinstance(base, SparseFeatures):
+        return base.with_values(base.values * kept.index_select(0, base.indices))
+    if isinstance(base, StreamedFeatures):
+        return base.then(lambda chunk, _: chunk * kept)
+    return base * kept
+
+
 def as_dense(x: Features) -> Tensor:
-    """The whole matrix as a tensor: for encoders that only take dense input, and for small graphs."""
+    """The whole matrix as a tensor: for encoders that accept only dense input, and for small graphs."""
     x = applied(x)
     if isinstance(x, SparseFeatures):
         return x.dense()
@@ -100,9 +113,9 @@ def as_dense(x: Features) -> Tensor:
 
 
 def row_normalized(x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:
-    """Each row divided by the sum of its absolute values; empty rows are left alone.
+    """Each row divided by the sum of its absolute values; empty rows stay as they are.
 
-    On non-negative features that is the row sum of spec §1; on signed ones the plain sum could be near zero.
+    For non-negative features this is the usual row normalisation. The plain sum of signed features could be near zero.
     """
     if isinstance(x, SparseFeatures):
         sums = np.asarray(abs(x.to_scipy()).sum(axis=1)).ravel()
@@ -113,7 +126,7 @@ def row_normalized(x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:
 
 
 def compact(matrix: Any) -> Tensor | SparseFeatures:
-    """Choose the faster layout for features of any origin by their share of non-zeros."""
+    """Features from any kind of matrix, dense or sparse, whichever is faster for their fraction of non-zeros."""
     if isinstance(matrix, SparseFeatures):
         return matrix
     matrix = feature_matrix(matrix)
@@ -121,7 +134,7 @@ def compact(matrix: Any) -> Tensor | SparseFeatures:
     filled = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
     if filled / size > DENSE_ABOVE:
         dense = matrix.toarray() if sp.issparse(matrix) else matrix
-        return torch.from_numpy(np.array(dense, dtype=np.float32, order="C"))  # a copy: graphs do not change
+        return torch.from_numpy(np.array(dense, dtype=np.float32, order="C"))  # a copy, because graphs are immutable
     return SparseFeatures.from_scipy(matrix)
 
 

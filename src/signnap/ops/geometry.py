@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from .rng import generator
+from ..rng import generator
 
 #: Differences below this share of the numbers they come from are float32 rounding, not signal.
 ROUNDING = 1e-6
