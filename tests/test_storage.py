@@ -93,6 +93,24 @@ def test_others_may_read_what_the_user_lets_them_read(tmp_path):
     assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o640
 
 
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.parametrize("write", [write_text, write_regular])
+@pytest.mark.parametrize(("mode", "kept"), [(0o600, 0o600), (0o664, 0o664), (0o400, 0o600), (0o4755, 0o755)])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, monkeypatch, mode, kept, write):
+    path, linked, seen = tmp_path / "z.csv", tmp_path / "link.csv", []
+    path.write_text("private")
+    path.chmod(mode)
+    linked.symlink_to(path)
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: seen.append(os.fstat(file)) or sync(file))
+    monkeypatch.setattr(os, "umask", None)  # which is that of all threads
+    write(path, "new")
+    if write is write_text:
+        write(linked, "newer")
+    assert {stat.S_IMODE(each.st_mode) for each in (path.stat(), *seen)} == {kept}
+    assert path.read_text() in ("new", "newer") and linked.is_symlink()
+
+
 def test_what_a_killed_writer_left_can_be_removed(tmp_path, monkeypatch):
     path, other = tmp_path / "state[1].pt", tmp_path / "state[1].toml"
     write_text(path, "whole")
@@ -100,17 +118,107 @@ def test_what_a_killed_writer_left_can_be_removed(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("signnap.storage.Path.unlink", lambda *_, **__: None)  # a killed process does not clean up
         for each in (path, path, other):
-            with pytest.raises(KeyboardInterrupt), replacing(each):
+            with pytest.raises(KeyboardInterrupt), replacing_regular(each):
                 raise KeyboardInterrupt
-    mine = [tmp_path / name for name in (".state[1]-notes.pt", ".state1-abcdefgh.pt", "state[1]-abcdefgh.pt")]
+    mine = [
+        tmp_path / name
+        for name in (
+            ".state[1]-0123456789.pt",
+            ".state[1]-0123456789abcdeg.pt",
+            ".state1-0123456789abcdef.pt",
+            "state[1]-0123456789abcdef.pt",
+        )
+    ]
     for file in mine:
         file.write_text("not ours")
-    assert len(names(tmp_path)) == 8
+    assert len(names(tmp_path)) == 9
     remove_leftovers(path)
-    assert len(names(tmp_path)) == 6
+    assert len(names(tmp_path)) == 7
     remove_leftovers(other)
     assert names(tmp_path) == sorted(file.name for file in (path, other, *mine))
     remove_leftovers(tmp_path / "nowhere" / "state.pt")
+
+
+def killed_writer(path, monkeypatch):
+    """Leave the temporary file of a killed process, and return it."""
+    before = set(path.parent.iterdir())
+    with monkeypatch.context() as patch:
+        patch.setattr("signnap.storage.Path.unlink", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt), replacing(path):
+            raise KeyboardInterrupt
+    (left,) = set(path.parent.iterdir()) - before
+    return left
+
+
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path, monkeypatch):
+    path = tmp_path / "z.csv"
+    for _ in range(2):
+        killed_writer(path, monkeypatch)
+    assert len(names(tmp_path)) == 2
+    other = killed_writer(tmp_path / "y.csv", monkeypatch)
+    write_text(path, "new")
+    assert names(tmp_path) == sorted(["z.csv", other.name])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and FIFOs of POSIX")
+def test_only_regular_files_of_the_user_are_leftovers(tmp_path, monkeypatch):
+    path = tmp_path / "z.csv"
+    left = killed_writer(path, monkeypatch)
+    link, fifo, folder = (left.with_name(f".z-{digit * 16}.csv") for digit in "123")
+    link.symlink_to(tmp_path / "victim")
+    (tmp_path / "victim").write_text("mine")
+    os.mkfifo(fifo)
+    folder.mkdir()
+    user = os.geteuid()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: user + 1)
+        remove_leftovers(path)
+        assert left.exists()
+    remove_leftovers(path)
+    assert names(tmp_path) == sorted([link.name, fifo.name, folder.name, "victim"])
+
+
+def test_two_writers_of_one_file_leave_each_others_files_alone(tmp_path):
+    pytest.importorskip("fcntl")
+    path = tmp_path / "z.csv"
+    with replacing(path) as first:
+        first.write_text("first")
+        write_text(path, "second")
+        remove_leftovers(path)
+        assert first.exists() and path.read_text() == "second"
+    assert path.read_text() == "first" and names(tmp_path) == ["z.csv"]
+
+
+def test_a_new_file_that_is_taken_for_a_leftover_is_made_again(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    path, lock, locked = tmp_path / "z.csv", fcntl.flock, []
+
+    def late(file, flags):
+        """Another writer of the same file comes first, before the new file is locked."""
+        locked.append(file)
+        if len(locked) == 1:
+            remove_leftovers(path)
+        return lock(file, flags)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    write_text(path, "new")
+    assert path.read_text() == "new" and names(tmp_path) == ["z.csv"] and len(locked) == 3
+
+
+def test_on_a_disk_without_locks_only_old_files_are_leftovers(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*arguments):
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    path = tmp_path / "z.csv"
+    left = killed_writer(path, monkeypatch)
+    remove_leftovers(path)
+    assert left.exists()
+    os.utime(left, (0, 0))
+    write_text(path, "new")
+    assert names(tmp_path) == ["z.csv"]
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -145,7 +253,7 @@ def test_links_into_one_folder_do_not_remove_each_others_files(tmp_path):
 def test_a_writer_of_a_link_is_killed(tmp_path, monkeypatch):
     (tmp_path / "disk").mkdir()
     link = tmp_path / "state.pt"
-    link.symlink_to(tmp_path / "disk" / "mine.pt")
+    link.symlink_to(tmp_path / "disk" / "mine.txt")
     with monkeypatch.context() as patch:
         patch.setattr("signnap.storage.Path.unlink", lambda *_, **__: None)
         with pytest.raises(KeyboardInterrupt), replacing(link):
@@ -153,8 +261,9 @@ def test_a_writer_of_a_link_is_killed(tmp_path, monkeypatch):
     assert len(names(tmp_path / "disk")) == 1
     remove_leftovers(link)
     assert len(names(tmp_path / "disk")) == 1, "a link is not followed to remove files elsewhere"
-    remove_leftovers(link.resolve())
-    assert names(tmp_path / "disk") == [] and names(tmp_path) == ["disk", "state.pt"]
+    with replacing(link) as temporary:
+        assert names(tmp_path / "disk") == [temporary.name]
+    assert names(tmp_path / "disk") == ["mine.txt"] and names(tmp_path) == ["disk", "state.pt"]
 
 
 def test_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch):

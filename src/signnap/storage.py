@@ -11,8 +11,11 @@ import glob
 import os
 import secrets
 import stat
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,6 +23,11 @@ from .errors import SignnapError
 
 #: Flags to open a file that somebody else may have put there: follow no link, and do not wait for a FIFO's other end.
 _GUARDED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+#: The number of random hexadecimal digits in a temporary name.
+_RANDOM = 16
+#: Seconds without a write after which a temporary file is abandoned, on disks without locks.
+_LONG = 24 * 3600
 
 #: The kinds of files that are not regular, in words.
 _KINDS = {
@@ -44,6 +52,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     path = Path(path)
     target = Path(os.path.realpath(path)) if os.path.islink(path) else path
+    remove_leftovers(target, path.suffix)
     with _renamed(path, target) as file:
         yield Path(file.name)
         with open(file.name, "rb+") as written:
@@ -167,18 +176,66 @@ def _renamed(path: Path, target: Path) -> Iterator[BinaryIO]:
 
 
 def _new_file(target: Path, suffix: str) -> BinaryIO:
-    """Make a file under a random name that nothing had, not even a dangling link (O_EXCL)."""
+    """Make a file under a random name that nothing had, not even a dangling link (O_EXCL), and lock it.
+
+    It has the permissions of the file that it is to replace; its owner may always write, since metrics are appended.
+    """
+    mode = os.lstat(target).st_mode if os.path.lexists(target) else 0
+    kept = (mode & 0o777) | stat.S_IWUSR if stat.S_ISREG(mode) else None
+    opener = partial(os.open, mode=0o666 if kept is None else kept)
     while True:
-        with suppress(FileExistsError):
-            return open(target.parent / f".{target.stem}-{secrets.token_hex(4)}{suffix}", "xb")
+        path = target.parent / f".{target.stem}-{secrets.token_hex(_RANDOM // 2)}{suffix}"
+        with suppress(FileExistsError), ExitStack() as opened:
+            file = opened.enter_context(open(path, "xb", opener=opener))
+            if _is_locked(file) and path.exists():  # no process has removed it as a leftover before it was locked
+                if kept is not None and hasattr(os, "fchmod"):
+                    os.fchmod(file.fileno(), kept)  # undoes what the umask took away
+                opened.pop_all()
+                return file
 
 
-def remove_leftovers(path: Path) -> None:
-    """Remove the temporary files that writers of ``path`` left beside it when they were killed."""
-    drawn = "[a-z0-9_]" * 8  # the random part of the name, also that of earlier versions
-    for leftover in path.parent.glob(f".{glob.escape(path.stem)}-{drawn}{glob.escape(path.suffix)}"):
-        with suppress(OSError):  # it does no harm where it is
-            leftover.unlink()
+def remove_leftovers(path: Path, suffix: str | None = None) -> None:
+    """Remove the temporary files that writers of ``path`` left beside it when they were killed.
+
+    Only regular files of this user are removed, and none that a process is writing. ``suffix`` is that of the link to
+    ``path`` by which the writers were called.
+    """
+    drawn = "[0-9a-f]" * _RANDOM
+    suffix = path.suffix if suffix is None else suffix
+    for leftover in path.parent.glob(f".{glob.escape(path.stem)}-{drawn}{glob.escape(suffix)}"):
+        with suppress(OSError, SignnapError), open_regular(leftover, sys.maxsize) as file:
+            if _is_abandoned(file):
+                leftover.unlink()
+
+
+def _is_abandoned(file: BinaryIO) -> bool:
+    """Whether a temporary file is this user's, and no process is writing it."""
+    found = os.fstat(file.fileno())
+    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+        return False
+    try:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except ImportError:  # this system does not remove files that are open
+        return True
+    except OSError:  # this disk has no locks
+        return time.time() - found.st_mtime > _LONG
+    return True
+
+
+def _is_locked(file: BinaryIO) -> bool:
+    """Lock a new file until it is closed, on systems that can; False where another process has locked it already."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def expect_folder(path: Path) -> None:

@@ -102,7 +102,11 @@ def test_killed_while_writing_a_line_of_metrics(small_graph, tmp_path, monkeypat
             patch.setattr(RunFolder, "append_metrics", half_a_line_at(stop))
             with pytest.raises(Killed):
                 train(small_graph, out)
-        for name in (".state-ab_d3fgh.pt", ".model-ab_d3fgh.safetensors", ".trace-ab_d3fgh.json"):
+        for name in (
+            ".state-0123456789abcdef.pt",
+            ".model-0123456789abcdef.safetensors",
+            ".trace-0123456789abcdef.json",
+        ):
             (out / name).write_bytes(b"what a kill may leave behind")
     train(small_graph, out)
     expect_equal(out, tmp_path / "whole")
