@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import signnap
-import signnap.data
 
 NAMES = [
     "__version__",
@@ -46,13 +45,12 @@ def test_each_name_is_documented(name):
     assert words and not words.startswith(f"{name}("), "a dataclass's signature is no documentation"
 
 
-@pytest.mark.parametrize("package", [signnap, signnap.data], ids=lambda package: package.__name__)
-def test_type_checkers_see_the_same_names(package):
-    tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(signnap.__file__).read_text(encoding="utf-8"))
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     seen = [alias.name for block in blocks for line in block.body for alias in line.names]
-    assert sorted(seen) == sorted(set(package.__all__) - {"__version__"})
-    assert all(hasattr(package, name) for name in seen)
+    assert sorted(seen) == sorted(set(signnap.__all__) - {"__version__"})
+    assert all(hasattr(signnap, name) for name in seen)
 
 
 def test_the_version_is_that_of_the_installed_package():

@@ -123,7 +123,7 @@ def test_the_mean_places_are_those_of_the_results():
 
 
 def test_the_table_of_datasets_is_the_catalog():
-    from signnap.data.catalog import DATASETS
+    from signnap.data.public import DATASETS
 
     rows = re.findall(
         r"^\| (\w+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| (\d+) \| (\w+) \|", _read("docs/data.md"), re.M

@@ -18,11 +18,11 @@ _HOMES = {
     "SignnapError": "errors",
     "Graph": "graph",
     "View": "graph",
-    "load_graph": "data",
-    "make_split": "data",
-    "Split": "data",
-    "write_embeddings": "data",
-    "read_embeddings": "data",
+    "load_graph": "data.load",
+    "make_split": "data.splits",
+    "Split": "data.splits",
+    "write_embeddings": "data.embeddings",
+    "read_embeddings": "data.embeddings",
     "DropEdge": "perturb",
     "DropUnimportant": "perturb",
     "FeatureNoise": "perturb",
@@ -104,7 +104,9 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from .analyze import identifiability, smoothness, stability
     from .contracts import Encoder, Objective, Perturbation, Terms
-    from .data import Split, load_graph, make_split, read_embeddings, write_embeddings
+    from .data.embeddings import read_embeddings, write_embeddings
+    from .data.load import load_graph
+    from .data.splits import Split, make_split
     from .encoders import ConvolutionalStack
     from .errors import SignnapError
     from .evaluate import linear_probe, logistic_probe, score

@@ -10,7 +10,7 @@ import pytest
 
 from signnap import SIGNNAP, SignnapError, load_graph, method_class, read_embeddings
 from signnap.config import read_toml
-from signnap.data import DATASETS
+from signnap.data.public import DATASETS
 
 SMALL = ("--dim", 8, "--negatives", 16, "--iterations", 5)
 GRAPH = ("edges.csv", "--nodes", "nodes.csv")
@@ -75,7 +75,7 @@ def test_train_several_seeds(files, command):
 @pytest.mark.parametrize("more", [(), ("--seeds", "0,1")])
 def test_a_file_is_no_run_folder(more, files, command, monkeypatch):
     Path("taken").write_text("mine")
-    monkeypatch.setattr("signnap.data.load_graph", None, raising=False)  # it is told before a graph is loaded
+    monkeypatch.setattr("signnap.data.load.load_graph", None)  # it is told before a graph is loaded
     result = command("train", *GRAPH, "--out", "taken", *SMALL, *more)
     assert (result.code, result.out) == (1, "")
     assert result.err == "error: taken is a file: expected a folder\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from signnap.cli import reproduce
-from signnap.data import synthetic_graph
+from signnap.data.synthetic import synthetic_graph
 from signnap.errors import SignnapError
 from signnap.evaluate import logistic, summarize
 from signnap.experiments import runner

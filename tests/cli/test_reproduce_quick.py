@@ -5,7 +5,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from signnap.data import synthetic_graph
+from signnap.data.synthetic import synthetic_graph
 from signnap.experiments import looks, quick, runner
 from signnap.experiments.reproduction import EVERYTHING
 from signnap.experiments.targets import datasets

@@ -12,10 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import torch
 
+from signnap import load_graph
 from signnap.data import download
-from signnap.data.catalog import DATASETS
 from signnap.data.download import fetch
-from signnap.data.public import cache_folder, load_public
+from signnap.data.public import DATASETS, cache_folder
 from signnap.errors import SignnapError
 
 BODY = bytes(range(256)) * 1000
@@ -193,21 +193,21 @@ def mirror(server, raw_data, monkeypatch, tmp_path):
 
 @pytest.mark.data
 def test_graph_is_downloaded_once(mirror):
-    graph = load_public("cora")
+    graph = load_graph("cora")
     assert sorted(mirror.requests) == sorted(f"/{file.path}" for file in DATASETS["cora"].files)
-    assert load_public("cora").fingerprint() == graph.fingerprint()
+    assert load_graph("cora").fingerprint() == graph.fingerprint()
     assert torch.bincount(graph.y).tolist() == [351, 217, 418, 818, 426, 298, 180]
     assert len(mirror.requests) == len(DATASETS["cora"].files)
 
 
 @pytest.mark.data
 def test_damaged_download_is_fetched_again(mirror):
-    load_public("cora")
+    load_graph("cora")
     mirror.requests.clear()
     shutil.rmtree(cache_folder() / "graphs")
     damaged = cache_folder() / "raw" / "planetoid" / "ind.cora.ty"
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    load_public("cora")
+    load_graph("cora")
     assert mirror.requests == ["/planetoid/ind.cora.ty"]
 
 
@@ -217,8 +217,8 @@ def test_download_without_a_checksum_is_dropped_when_it_is_no_graph(mirror, raw_
     whole = (raw_data / path[1:]).read_bytes()
     mirror.on(path, mirror.answers(body=b"<html>log in"), mirror.answers(body=whole))
     with pytest.raises(SignnapError, match="not a numpy archive"):
-        load_public("amazon_photo")
-    assert load_public("amazon_photo").num_edges == 119_081
+        load_graph("amazon_photo")
+    assert load_graph("amazon_photo").num_edges == 119_081
 
 
 def test_failed_download_names_the_place_for_the_file(server, monkeypatch, tmp_path):
@@ -228,6 +228,6 @@ def test_failed_download_names_the_place_for_the_file(server, monkeypatch, tmp_p
     first = DATASETS["facebook"].files[0].path
     url = server.on(f"/{first}", server.answers(404, b""))
     with pytest.raises(SignnapError) as caught:
-        load_public("facebook")
+        load_graph("facebook")
     assert url in str(caught.value)
     assert f"SIGNNAP_DATA/{first}" in str(caught.value)

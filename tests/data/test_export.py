@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pyarrow import parquet
 
-from signnap.data.export import align, read_embeddings, write_embeddings
+from signnap.data.embeddings import align, read_embeddings, write_embeddings
 from signnap.errors import SignnapError
 from signnap.graph import Graph
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from signnap.data.files import graph_from_files
+from signnap import load_graph
 from signnap.errors import SignnapError
 from signnap.graph import Graph, as_dense
 
@@ -64,7 +64,7 @@ def test_all_formats_give_the_same_graph(columns):
             paths = Path(folder) / f"edges{suffix}", Path(folder) / f"nodes{suffix}"
             write_columns(paths[0], edges)
             write_columns(paths[1], nodes)
-            graphs.append(graph_from_files(*paths))
+            graphs.append(load_graph(paths[0], nodes=paths[1]))
     first = graphs[0]
     assert first.ids.tolist() == nodes["id"]
     for graph in graphs:
@@ -91,7 +91,7 @@ def test_order_and_direction_of_edges_do_not_matter_given_a_node_table(columns, 
         write_columns(one, edges)
         write_columns(other, {"source": [s for s, _ in rows], "target": [t for _, t in rows]})
         write_columns(table, nodes)
-        graph, shuffled = graph_from_files(one, table), graph_from_files(other, table)
+        graph, shuffled = load_graph(one, nodes=table), load_graph(other, nodes=table)
     assert graph.fingerprint() == shuffled.fingerprint()
     assert graph.ids.tolist() == shuffled.ids.tolist()
 
@@ -102,7 +102,7 @@ def test_without_a_node_table_nodes_are_numbered_as_they_are_met(edges_of, ends)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "edges.csv"
         write_columns(path, {"source": [s for s, _ in ends], "target": [t for _, t in ends]})
-        graph = graph_from_files(path)
+        graph = load_graph(path)
     assert graph.ids.tolist() == list(dict.fromkeys(end for pair in ends for end in pair))
     assert edges_of(graph) == {frozenset(map(str, pair)) for pair in ends if pair[0] != pair[1]}
 
@@ -125,7 +125,7 @@ def test_any_bytes_are_a_graph_or_a_sentence(edges, edge_suffix, nodes, node_suf
         edge_path.write_bytes(edges)
         node_path.write_bytes(nodes or b"")
         try:
-            assert isinstance(graph_from_files(edge_path, None if nodes is None else node_path), Graph)
+            assert isinstance(load_graph(edge_path, nodes=None if nodes is None else node_path), Graph)
         except SignnapError as error:
             assert str(error)
 
@@ -146,7 +146,7 @@ def test_a_damaged_parquet_file_is_a_graph_or_a_sentence(changes, keep):
         path = Path(folder) / "e.parquet"
         path.write_bytes(data[: int(keep * len(data))] if keep > 0.5 else data)
         try:
-            graph_from_files(path)
+            load_graph(path)
         except SignnapError as error:
             assert str(error)
 
@@ -156,7 +156,7 @@ def test_a_million_edges_load_in_seconds(tmp_path):
     table = pa.table({"source": pairs[:, 0], "target": pairs[:, 1]})
     arrow_csv.write_csv(table, tmp_path / "big.csv")
     start = time.perf_counter()
-    graph = graph_from_files(tmp_path / "big.csv")
+    graph = load_graph(tmp_path / "big.csv")
     assert time.perf_counter() - start < 15  # about one second when the machine is not busy with other things
     assert graph.report.given == 1_000_000
     first_met = list(dict.fromkeys(pairs[:50].ravel().tolist()))

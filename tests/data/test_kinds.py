@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from signnap.data import from_networkx, load_graph, read_embeddings
-from signnap.data.files import graph_from_files
-from signnap.data.structure import COLUMNS
+from signnap.data.assemble import STRUCTURAL_COLUMNS
+from signnap.data.embeddings import read_embeddings
+from signnap.data.load import load_graph
 from signnap.graph import as_dense
 
 TRAINED = ("age", "country=DE", "country=FR")
@@ -21,23 +21,23 @@ def edges(write):
 
 def test_a_column_can_be_told_to_hold_categories(write, edges):
     nodes = write("n.csv", "id,code,note,size\n1,5411,x,1\n2,5812.0,y,2\n3,5411,,3\n")
-    graph = graph_from_files(edges, nodes, categorical_columns=["code", "note"])
+    graph = load_graph(edges, nodes=nodes, categorical_columns=["code", "note"])
     assert graph.feature_names == ("code=5411", "code=5812", "note=x", "note=y", "size")
     assert as_dense(graph.x).tolist() == [[1, 0, 1, 0, 1], [0, 1, 0, 1, 2], [1, 0, 0, 0, 3]]
     for stored in (pa.int64(), pa.float64(), pa.string()):
         column = pa.array(["5411", "5812", "5411"]).cast(pa.int64()).cast(stored)
         parquet.write_table(pa.table({"id": [1, 2, 3], "code": column}), "n.parquet")
-        found = graph_from_files(edges, "n.parquet", categorical_columns="code")
+        found = load_graph(edges, nodes="n.parquet", categorical_columns="code")
         assert found.feature_names == ("code=5411", "code=5812")
-    assert graph_from_files(edges, nodes, feature_columns=["size"], categorical_columns=["code"]).feature_names == (
+    assert load_graph(edges, nodes=nodes, feature_columns=["size"], categorical_columns=["code"]).feature_names == (
         "size", "code=5411", "code=5812",
     )  # fmt: skip
 
 
 def test_categories_that_were_named_may_be_many_or_none(write, edges):
     many = write("n.csv", "id,city\n" + "".join(f"{i},c{i}\n" for i in range(10_001)))
-    assert graph_from_files(edges, many, categorical_columns=["city"]).num_features == 10_001
-    graph = graph_from_files(edges, write("n.csv", "id,size,city\n1,3,\n2,4,\n"), categorical_columns=["city"])
+    assert load_graph(edges, nodes=many, categorical_columns=["city"]).num_features == 10_001
+    graph = load_graph(edges, nodes=write("n.csv", "id,size,city\n1,3,\n2,4,\n"), categorical_columns=["city"])
     assert graph.feature_names == ("size", "city=")
     assert as_dense(graph.x).tolist() == [[3, 0], [4, 0]]
 
@@ -46,7 +46,7 @@ def test_categories_that_were_named_may_be_many_or_none(write, edges):
 def test_the_categories_of_a_data_frame_are_categories(edges, values):
     column = pa.array(values).dictionary_encode()
     parquet.write_table(pa.table({"id": [1, 2, 3], "kind": column, "size": [1, 2, 3]}), "n.parquet")
-    names = graph_from_files(edges, "n.parquet").feature_names
+    names = load_graph(edges, nodes="n.parquet").feature_names
     assert names == (f"kind={values[0]}", f"kind={values[1]}", "size")
 
 
@@ -56,8 +56,8 @@ def test_networkx_attributes_can_be_told_to_hold_categories():
     given = nx.path_graph(3)
     for node in given:
         given.nodes[node].update(code=7 + node % 2, age=node + 0.5, city="Oslo")
-    assert from_networkx(given, categorical_columns=["code"]).feature_names == ("age", "code=7", "code=8")
-    assert from_networkx(given, categorical_columns="city").feature_names == ("code", "age", "city=Oslo")
+    assert load_graph(given, categorical_columns=["code"]).feature_names == ("age", "code=7", "code=8")
+    assert load_graph(given, categorical_columns="city").feature_names == ("code", "age", "city=Oslo")
 
 
 @pytest.mark.parametrize("header", ["id,f=1,f", "id,f,f=1"])
@@ -115,7 +115,7 @@ def test_a_batch_that_does_not_fit_is_one_sentence(write, edges, nodes, expected
 
 
 def test_a_model_that_was_trained_on_edges_alone_says_so(edges, write, sentence):
-    found = sentence(load_graph, edges, nodes=write("n.csv", "id,age\n1,1\n2,2\n"), trained_on=COLUMNS)
+    found = sentence(load_graph, edges, nodes=write("n.csv", "id,age\n1,1\n2,2\n"), trained_on=STRUCTURAL_COLUMNS)
     assert found.startswith("the model was trained on features that are made of edges, and ")
     assert found.endswith("n.csv has others")
 
@@ -125,24 +125,24 @@ def test_a_model_that_was_trained_on_edges_alone_says_so(edges, write, sentence)
 
 def test_decimal_commas_are_no_categories(write, edges, sentence):
     nodes = write("n.csv", "id;price\n1;-\n2;12,50\n3;-3,25\n4;12,50\n")
-    message = sentence(graph_from_files, edges, nodes)
+    message = sentence(load_graph, edges, nodes=nodes)
     assert message == (
         "n.csv, line 3, column 'price' holds '12,50', as if commas were decimal points: expected 12.50, not 12,50"
     )
-    assert graph_from_files(edges, nodes, categorical_columns=["price"]).num_features == 3
+    assert load_graph(edges, nodes=nodes, categorical_columns=["price"]).num_features == 3
     few = write("n.csv", 'id,place\n1,"3,4"\n2,here\n3,here\n')
-    assert graph_from_files(edges, few).feature_names == ("place=3,4", "place=here")
+    assert load_graph(edges, nodes=few).feature_names == ("place=3,4", "place=here")
 
 
 @pytest.mark.parametrize("value", [datetime.datetime(2020, 1, 2), datetime.date(2020, 1, 2), datetime.timedelta(1)])
 def test_times_are_refused_with_advice(edges, value, sentence):
     parquet.write_table(pa.table({"id": [1, 2], "size": [1, 2], "since": [value, value]}), "n.parquet")
-    message = sentence(graph_from_files, edges, "n.parquet")
+    message = sentence(load_graph, edges, nodes="n.parquet")
     assert message.startswith("column 'since' of n.parquet is of type ")
     assert message.endswith(
         ": expected numbers, booleans or text, or leave it out by naming the feature columns to use (--feature-columns)"
     )
-    assert graph_from_files(edges, "n.parquet", feature_columns=["size"]).feature_names == ("size",)
+    assert load_graph(edges, nodes="n.parquet", feature_columns=["size"]).feature_names == ("size",)
 
 
 def test_times_are_refused_without_advice_on_other_tables(tmp_path, monkeypatch, sentence):

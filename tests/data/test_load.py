@@ -12,7 +12,9 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data
 
-from signnap.data import DATASETS, load_graph, write_npz
+from signnap.data.load import load_graph
+from signnap.data.npz import write_npz
+from signnap.data.public import DATASETS
 
 
 @pytest.fixture(autouse=True)
@@ -144,11 +146,14 @@ def test_names_of_columns_come_in_any_list(wrap):
     assert graph.feature_names == ("label=x", "label=y", "age")
 
 
-def test_importing_the_room_loads_no_heavy_library():
-    code = "import sys; from signnap.data import load_graph; load_graph('edges.csv'); print(*sys.modules)"
+def test_a_table_loads_no_heavy_library():
+    code = "import sys, signnap; signnap.load_graph('edges.csv'); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "signnap.data.load" in loaded
     assert not {"sklearn", "networkx", "torch_geometric", "rich"} & set(loaded)
-    code = "import sys; from signnap.data import DATASETS; print(*sys.modules)"
+
+
+def test_a_list_of_the_data_sets_loads_no_array_library():
+    code = "import sys; from signnap.data.public import DATASETS; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"torch", "numpy", "pyarrow"} & set(loaded)
+    assert not {"torch", "numpy", "scipy", "pyarrow"} & set(loaded)

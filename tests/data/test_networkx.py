@@ -5,64 +5,64 @@ import logging
 import networkx as nx
 import pytest
 
-from signnap.data.objects import from_networkx
+from signnap import load_graph
 from signnap.errors import SignnapError
 
 
 def test_a_bad_networkx_graph_is_one_sentence():
     with pytest.raises(SignnapError, match="the graph is empty"):
-        from_networkx(nx.Graph())
+        load_graph(nx.Graph())
     given = nx.path_graph(["a", "b"])
     given.nodes["a"]["age"] = 3
     with pytest.raises(SignnapError, match=r"^the NetworkX graph, node 'b', column 'age' is empty"):
-        from_networkx(given)
+        load_graph(given)
     with pytest.raises(SignnapError, match=r"'aeg', did you mean 'age'\?"):
-        from_networkx(given, feature_columns=["aeg"])
+        load_graph(given, feature_columns=["aeg"])
     given.nodes["a"]["x"] = [1, 2]
     with pytest.raises(SignnapError, match="attribute 'x' of node 'b' holds 0 numbers: expected 2"):
-        from_networkx(given)
+        load_graph(given)
     for value in ("word", 10**400):
         given.nodes["b"]["x"] = [1, value]
-        with pytest.raises(SignnapError, match="attribute 'x' of node 'b' holds something else than numbers"):
-            from_networkx(given)
+        with pytest.raises(SignnapError, match="attribute 'x' of node 'b' does not hold numbers"):
+            load_graph(given)
 
 
 def test_networkx_text_that_is_no_unicode_is_one_sentence(sentence):
-    assert sentence(from_networkx, nx.Graph([("a", "b\ud800")])).startswith("node number 1 cannot be written as text")
-    assert sentence(from_networkx, nx.Graph([("a", 10**5000)])).startswith("node number 1 cannot be written as text")
+    assert sentence(load_graph, nx.Graph([("a", "b\ud800")])).startswith("node number 1 cannot be written as text")
+    assert sentence(load_graph, nx.Graph([("a", 10**5000)])).startswith("node number 1 cannot be written as text")
     given = nx.path_graph(["a", "b"])
     for others in (None, 3):
         given.nodes["a"]["note"], given.nodes["b"]["note"] = others, "\udc00"
-        found = sentence(from_networkx, given)
+        found = sentence(load_graph, given)
         assert found.startswith("the NetworkX graph, node 'b', attribute 'note' cannot be written as text")
     given = nx.path_graph(2)
     nx.set_node_attributes(given, 1, "\udc00")
-    assert sentence(from_networkx, given).startswith("the name of node attribute 0 of the NetworkX graph cannot be")
+    assert sentence(load_graph, given).startswith("the name of node attribute 0 of the NetworkX graph cannot be")
 
 
 def test_networkx_attributes_with_the_same_name_are_one_sentence(sentence):
     given = nx.path_graph(2)
     for name in (1, "1"):
         nx.set_node_attributes(given, 5, name)
-    assert sentence(from_networkx, given) == (
+    assert sentence(load_graph, given) == (
         "two node attributes of the NetworkX graph are both written '1': expected different names"
     )
     given = nx.path_graph(2)
     for node in given:
         given.nodes[node].update(x=[1, 2], x0="text")
     for options in ({"feature_columns": ["x", "x0"]}, {"label_column": "x0"}):
-        assert sentence(from_networkx, given, **options).startswith(
+        assert sentence(load_graph, given, **options).startswith(
             "attribute 'x' of the NetworkX graph gives a feature 'x0', which is an attribute as well"
         )
-    assert from_networkx(given).feature_names == ("x0", "x1")  # the other is left out, as a note says
+    assert load_graph(given).feature_names == ("x0", "x1")  # the other is left out, as a note says
 
 
 def test_networkx_vectors_are_no_labels(sentence):
     given = nx.path_graph(2)
-    assert sentence(from_networkx, given, label_column="team") == "there is no column 'team' in the NetworkX graph"
+    assert sentence(load_graph, given, label_column="team") == "there is no column 'team' in the NetworkX graph"
     nx.set_node_attributes(given, [1, 2], "x")
     for option, role in (("label_column", "label"), ("split_column", "split"), ("categorical_columns", "categories")):
-        assert sentence(from_networkx, given, **{option: "x"}) == (
+        assert sentence(load_graph, given, **{option: "x"}) == (
             f"node attribute 'x' holds vectors: expected one value per node for the {role}"
         )
 
@@ -72,8 +72,8 @@ def test_networkx_attributes_beside_vectors_are_ignored_with_a_note(caplog):
     given = nx.path_graph(2)
     for node in given:
         given.nodes[node].update(f=3, x=[1, 2], team="red", feat=[1], y=node, part="train")
-    assert from_networkx(given, split_column="part").feature_names == ("x0", "x1")
+    assert load_graph(given, split_column="part").feature_names == ("x0", "x1")
     assert "the NetworkX graph: features from attribute 'x'; ignored other attributes: f, team, feat\n" in caplog.text
     caplog.clear()
-    from_networkx(given, feature_columns=["x"])
+    load_graph(given, feature_columns=["x"])
     assert "ignored" not in caplog.text

@@ -11,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from signnap import load_graph
 from signnap.data import npz
-from signnap.data.csr import checked_csr
+from signnap.data.assemble import STRUCTURAL_COLUMNS
 from signnap.data.npz import read_npz, write_npz
-from signnap.data.structure import COLUMNS, structural_features
 from signnap.errors import SignnapError
-from signnap.graph import SparseFeatures, as_dense
+from signnap.graph import Graph, SparseFeatures, as_dense
 
 NODES = 6
 EDGES = [(0, 1), (1, 2), (3, 1), (4, 4)]  # node 5 is isolated
@@ -43,24 +43,24 @@ def saved(folder, content):
 
 
 def test_sparse_archive(tmp_path):
-    graph = read_npz(saved(tmp_path, arrays()))
+    graph = load_graph(saved(tmp_path, arrays()))
     assert (graph.name, graph.num_nodes, graph.num_edges, graph.num_classes) == ("toy", NODES, 3, 3)
     assert graph.classes == ("a", "b", "c")
     assert graph.y.tolist() == [0, 1, 2, 0, 1, -1]
     assert torch.equal(as_dense(graph.x), torch.diag(torch.arange(1.0, NODES + 1)))
     assert (graph.report.self_loops, graph.report.one_directional, graph.report.isolated) == (1, 3, 2)
-    assert read_npz(tmp_path / "toy.npz", name="mine").name == "mine"
+    assert read_npz(tmp_path / "toy.npz", Graph.from_edges, "mine").name == "mine"
 
 
 def test_dense_archive_of_foreign_byte_order_gives_the_same_graph(tmp_path):
     content = arrays()
-    sparse = read_npz(saved(tmp_path, content))
+    sparse = load_graph(saved(tmp_path, content))
     for prefix in ("adj", "attr"):
         pieces = [content.pop(f"{prefix}_{part}") for part in ("data", "indices", "indptr", "shape")]
         matrix = sp.csr_matrix(tuple(pieces[:3]), shape=pieces[3]).toarray()
         content[f"{prefix}_matrix"] = matrix.astype(">f8")
     content["labels"] = content["labels"].astype(">i2")
-    dense = read_npz(saved(tmp_path, content))
+    dense = load_graph(saved(tmp_path, content))
     assert dense.fingerprint() == sparse.fingerprint()
     assert torch.equal(dense.y, sparse.y)
 
@@ -68,28 +68,27 @@ def test_dense_archive_of_foreign_byte_order_gives_the_same_graph(tmp_path):
 def test_stored_zeros_are_no_edges(tmp_path):
     content = arrays()
     content["adj_data"][0] = 0
-    assert read_npz(saved(tmp_path, content)).num_edges == 2
+    assert load_graph(saved(tmp_path, content)).num_edges == 2
 
 
 def test_labels_and_names_are_optional(tmp_path):
     content = arrays()
     del content["labels"]
-    graph = read_npz(saved(tmp_path, content))
+    graph = load_graph(saved(tmp_path, content))
     assert graph.y is None
     assert graph.classes == ()
 
 
 @pytest.mark.parametrize("names", [np.array(["a", 7], dtype=object), np.arange(3)])
 def test_names_that_are_not_plain_text_are_left_alone(tmp_path, names):
-    assert read_npz(saved(tmp_path, arrays() | {"class_names": names})).classes == ()
+    assert load_graph(saved(tmp_path, arrays() | {"class_names": names})).classes == ()
 
 
 def test_without_attributes_features_are_structural(tmp_path):
     content = {key: value for key, value in arrays().items() if not key.startswith("attr")}
-    graph = read_npz(saved(tmp_path, content))
-    expected, _ = structural_features(*np.array(EDGES).T, NODES)
-    assert torch.equal(as_dense(graph.x), torch.from_numpy(expected))
-    assert graph.feature_names == COLUMNS
+    graph = load_graph(saved(tmp_path, content))
+    np.testing.assert_allclose(as_dense(graph.x), slow_structure(EDGES, NODES), atol=1e-6)
+    assert graph.feature_names == STRUCTURAL_COLUMNS
 
 
 @pytest.mark.parametrize(
@@ -124,7 +123,7 @@ def test_without_attributes_features_are_structural(tmp_path):
 def test_fault_is_one_sentence_with_the_file(tmp_path, key, value, sentence):
     path = saved(tmp_path, arrays() | {key: value})
     with pytest.raises(SignnapError) as caught:
-        read_npz(path)
+        load_graph(path)
     assert sentence in str(caught.value)
     assert str(path) in str(caught.value)
 
@@ -134,25 +133,25 @@ def test_missing_key(tmp_path, key):
     content = arrays()
     del content[key]
     with pytest.raises(SignnapError, match=f"has no array '{key}': found .*labels"):
-        read_npz(saved(tmp_path, content))
+        load_graph(saved(tmp_path, content))
 
 
 def test_empty_graph(tmp_path):
     with pytest.raises(SignnapError, match="is empty"):
-        read_npz(saved(tmp_path, {"adj_matrix": np.zeros((0, 0)), "attr_matrix": np.zeros((0, 2))}))
+        load_graph(saved(tmp_path, {"adj_matrix": np.zeros((0, 0)), "attr_matrix": np.zeros((0, 2))}))
 
 
 def test_not_an_archive(tmp_path):
     path = tmp_path / "toy.npz"
     with pytest.raises(SignnapError, match=r"cannot read .*toy\.npz: No such file"):
-        read_npz(path)
+        read_npz(path, Graph.from_edges)
     path.write_bytes(b"hello")
     with pytest.raises(SignnapError, match="is not a numpy archive"):
-        read_npz(path)
+        load_graph(path)
     whole = saved(tmp_path, arrays()).read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(SignnapError, match="is not a numpy archive"):
-        read_npz(path)
+        load_graph(path)
 
 
 def replaced_member(path, name, content):
@@ -172,7 +171,7 @@ def test_declared_shape_beyond_the_bytes_is_refused_before_allocation(tmp_path):
     with pytest.raises(
         SignnapError, match=r"damaged at 'labels': 48 bytes are no int64 of shape \(1000000000000000,\)"
     ):
-        read_npz(path)
+        load_graph(path)
 
 
 @pytest.mark.parametrize("key", ["labels", "class_names"])
@@ -193,7 +192,7 @@ def test_damaged_header_is_one_sentence(tmp_path, key, header):
     size = len(header).to_bytes(2, "little")
     replaced_member(path, f"{key}.npy", b"\x93NUMPY\x01\x00" + size + header.encode() + b"\0" * 48)
     with pytest.raises(SignnapError) as caught:
-        read_npz(path)
+        load_graph(path)
     assert str(caught.value).startswith(f"{path} is damaged at {key!r}: ")
     assert "\n" not in str(caught.value)
 
@@ -202,13 +201,13 @@ def test_damaged_header_is_one_sentence(tmp_path, key, header):
 def test_class_names_beyond_unicode(tmp_path, code):
     names = np.array([97, 98, code], dtype=np.uint32).view("<U1")
     with pytest.raises(SignnapError, match="has class names that are not text"):
-        read_npz(saved(tmp_path, arrays() | {"class_names": names}))
+        load_graph(saved(tmp_path, arrays() | {"class_names": names}))
 
 
 def test_archive_that_unpacks_too_large(tmp_path, monkeypatch):
     monkeypatch.setattr(npz, "_MAX_BYTES", 1000)
     with pytest.raises(SignnapError, match=r"unpacks to .* bytes, the limit is 1,000"):
-        read_npz(saved(tmp_path, arrays()))
+        load_graph(saved(tmp_path, arrays()))
 
 
 def test_pickle_under_a_number_header_is_not_run(tmp_path):
@@ -220,7 +219,7 @@ def test_pickle_under_a_number_header_is_not_run(tmp_path):
 
     path = saved(tmp_path, arrays() | {"labels": np.array([Evil()] * NODES)})
     with pytest.raises(SignnapError, match="never loaded"):
-        read_npz(path)
+        load_graph(path)
     assert not marker.exists()
 
 
@@ -235,25 +234,27 @@ def test_damaged_archive_never_crashes(tmp_path_factory, data):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     path.write_bytes(body[: data.draw(st.integers(1, len(body)))] if data.draw(st.booleans()) else body)
     try:
-        assert read_npz(path).num_nodes == NODES
+        assert load_graph(path).num_nodes == NODES
     except SignnapError as error:
         assert str(path) in str(error)
 
 
 def test_written_graph_comes_back(tmp_path, small_graph):
     write_npz(tmp_path / "a.npz", small_graph, extra=np.arange(3))
-    back = read_npz(tmp_path / "a.npz")
+    back = load_graph(tmp_path / "a.npz")
     assert back.fingerprint() == small_graph.fingerprint()
     assert torch.equal(back.y, small_graph.y)
     assert isinstance(back.x, SparseFeatures) == isinstance(small_graph.x, SparseFeatures)
     assert np.load(tmp_path / "a.npz", allow_pickle=False)["extra"].tolist() == [0, 1, 2]
 
 
-def test_csr_parts_are_joined_without_duplicates_and_zeros():
-    data, indices, indptr = np.array([1.0, 2.0, 0.0]), np.array([1, 1, 0]), np.array([0, 2, 3])
-    matrix = checked_csr(data, indices, indptr, (2, 2))
-    assert matrix.nnz == 1
-    assert matrix.toarray().tolist() == [[0, 3], [0, 0]]
+def test_csr_parts_are_joined_without_duplicates_and_zeros(tmp_path):
+    content = arrays()
+    features = {"data": [1.0, 2.0, 0.0], "indices": [1, 1, 0], "indptr": [0, 2, 3, 3, 3, 3, 3], "shape": [6, 2]}
+    content |= {f"attr_{part}": np.array(value) for part, value in features.items()}
+    graph = load_graph(saved(tmp_path, content))
+    assert graph.x.values.tolist() == [3]
+    assert as_dense(graph.x).tolist() == [[0, 3], *[[0, 0]] * 5]
 
 
 def slow_structure(edges, nodes):
@@ -274,9 +275,8 @@ def slow_structure(edges, nodes):
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=30))
 def test_structural_features_against_a_slow_twin(edges):
-    source, target = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    features, words = structural_features(source, target, 10)
-    assert features.shape == (10, len(COLUMNS))
-    assert np.isfinite(features).all()
-    np.testing.assert_allclose(features, slow_structure(edges, 10), atol=1e-6)
-    assert "20 columns" in words
+    ends = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    graph = load_graph((sp.coo_matrix((np.ones(len(edges)), ends), (10, 10)), None))
+    assert len(graph.feature_names) == graph.num_features == 20
+    assert as_dense(graph.x).isfinite().all()
+    np.testing.assert_allclose(as_dense(graph.x), slow_structure(edges, 10), atol=1e-6)

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from signnap.data.export import align, read_embeddings, write_embeddings
-from signnap.data.objects import from_networkx, from_pyg, from_scipy
+from signnap.data.embeddings import align, read_embeddings, write_embeddings
+from signnap.data.load import load_graph
 from signnap.data.splits import make_split
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, as_dense
@@ -37,7 +37,7 @@ def test_pyg_data_with_everything(small_graph, sparse):
     expected = Graph.from_edges(*edge_index, x, y=small_graph.y)
     split = {"train": [0, 5], "val": [7], "test": [1, 39]}
     masks = {f"{part}_mask": torch.isin(torch.arange(40), torch.tensor(nodes)) for part, nodes in split.items()}
-    graph = from_pyg(Data(x=x.to_sparse_csr() if sparse else x, edge_index=edge_index, y=small_graph.y, **masks))
+    graph = load_graph(Data(x=x.to_sparse_csr() if sparse else x, edge_index=edge_index, y=small_graph.y, **masks))
     assert isinstance(graph.x, SparseFeatures) == sparse
     assert graph.fingerprint() == expected.fingerprint()
     assert graph.y.tolist() == expected.y.tolist()
@@ -45,7 +45,7 @@ def test_pyg_data_with_everything(small_graph, sparse):
 
 
 def test_pyg_edges_are_made_mutual_and_isolated_nodes_kept():
-    graph = from_pyg(small_data(y=torch.tensor([1, -1, -7, 0])))
+    graph = load_graph(small_data(y=torch.tensor([1, -1, -7, 0])))
     assert (graph.num_nodes, graph.num_edges) == (4, 2)
     assert (graph.report.self_loops, graph.report.one_directional, graph.report.isolated) == (1, 2, 1)
     assert graph.y.tolist() == [1, -1, -1, 0]
@@ -54,7 +54,7 @@ def test_pyg_edges_are_made_mutual_and_isolated_nodes_kept():
 
 
 def test_pyg_without_features_gets_structural_ones(notes):
-    graph = from_pyg(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=3))
+    graph = load_graph(Data(edge_index=torch.tensor([[0], [1]]), num_nodes=3))
     assert (graph.num_nodes, graph.y, graph.given_split) == (3, None, None)
     assert len(graph.feature_names) == graph.num_features > 0
     assert "no features given" in notes.text
@@ -62,7 +62,7 @@ def test_pyg_without_features_gets_structural_ones(notes):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int64, torch.bool])
 def test_pyg_features_of_any_number_type(dtype):
-    graph = from_pyg(small_data(x=torch.tensor([[1, 0], [1, 1], [0, 1], [1, 1]]).to(dtype)))
+    graph = load_graph(small_data(x=torch.tensor([[1, 0], [1, 1], [0, 1], [1, 1]]).to(dtype)))
     assert as_dense(graph.x).tolist() == [[1, 0], [1, 1], [0, 1], [1, 1]]
 
 
@@ -85,22 +85,22 @@ def test_pyg_features_of_any_number_type(dtype):
     ],
 )
 def test_pyg_labels_are_one_class_per_node_or_nothing(notes, y, expected):
-    graph = from_pyg(small_data(y=y))
+    graph = load_graph(small_data(y=y))
     assert (graph.y if graph.y is None else graph.y.tolist()) == expected
     assert ("ignored y" in notes.text) == (expected is None)
 
 
 def test_pyg_masks_in_several_columns_are_ignored_with_a_note(notes):
     masks = torch.ones(4, 3, dtype=torch.bool)
-    assert from_pyg(small_data(train_mask=masks, val_mask=masks, test_mask=masks)).given_split is None
+    assert load_graph(small_data(train_mask=masks, val_mask=masks, test_mask=masks)).given_split is None
     assert "ignored train_mask, val_mask, test_mask of the PyG data: expected one true or false" in notes.text
     numbers = torch.arange(4)
-    assert from_pyg(small_data(train_mask=numbers, val_mask=numbers, test_mask=numbers)).given_split is None
+    assert load_graph(small_data(train_mask=numbers, val_mask=numbers, test_mask=numbers)).given_split is None
 
 
 def test_a_pyg_mask_that_is_missing_is_named_by_whoever_needs_it():
     mask = torch.tensor([True, False, False, False])
-    graph = from_pyg(small_data(y=torch.tensor([0, 1, 0, 1]), train_mask=mask, test_mask=mask.flip(0)))
+    graph = load_graph(small_data(y=torch.tensor([0, 1, 0, 1]), train_mask=mask, test_mask=mask.flip(0)))
     assert {part: nodes.tolist() for part, nodes in graph.given_split.items()} == {"train": [0], "test": [3]}
     with pytest.raises(SignnapError, match=r"it has no val nodes marked$"):
         make_split(graph, "public")
@@ -131,7 +131,7 @@ def test_a_pyg_mask_that_is_missing_is_named_by_whoever_needs_it():
 )
 def test_a_bad_pyg_object_is_one_sentence(data, expected):
     with pytest.raises(SignnapError) as caught:
-        from_pyg(data)
+        load_graph(data)
     assert str(caught.value).startswith(expected)
 
 
@@ -140,7 +140,7 @@ def test_a_bad_pyg_object_is_one_sentence(data, expected):
 
 def test_karate_club(notes):
     club = nx.karate_club_graph()
-    graph = from_networkx(club)
+    graph = load_graph(club)
     assert (graph.num_nodes, graph.num_edges, graph.y) == (34, 78, None)
     assert graph.ids.tolist() == list(range(34))
     assert graph.name == "Zachary's Karate Club"
@@ -148,10 +148,10 @@ def test_karate_club(notes):
     assert "no features given" in notes.text
     degrees = dict(club.degree())
     assert graph.pattern.degree.tolist() == [degrees[node] for node in club]
-    labelled = from_networkx(club, label_column="club")
+    labelled = load_graph(club, label_column="club")
     assert labelled.classes == ("Mr. Hi", "Officer")
     assert [labelled.classes[number] for number in labelled.y] == [club.nodes[node]["club"] for node in club]
-    asked = from_networkx(club, feature_columns=["club"])
+    asked = load_graph(club, feature_columns=["club"])
     assert asked.feature_names == ("club=Mr. Hi", "club=Officer")
 
 
@@ -160,7 +160,7 @@ def test_networkx_graphs_of_every_kind(kind):
     given = kind()
     given.add_nodes_from(["lonely", "b", 3])
     given.add_edges_from([("b", 3), (3, "b"), (3, 3)])
-    graph = from_networkx(given)
+    graph = load_graph(given)
     assert graph.ids.tolist() == ["lonely", "b", "3"]
     assert (graph.num_edges, graph.report.isolated) == (1, 1)
 
@@ -169,14 +169,14 @@ def test_networkx_numeric_attributes_are_features_and_label_the_label():
     given = nx.path_graph(3)
     for node in given:
         given.nodes[node].update(age=node + 0.5, member=node > 0, note="text", label=["u", None, "v"][node])
-    graph = from_networkx(given)
+    graph = load_graph(given)
     assert graph.feature_names == ("age", "member")
     assert as_dense(graph.x).tolist() == [[0.5, 0], [1.5, 1], [2.5, 1]]
     assert graph.y.tolist() == [0, -1, 1]
     assert graph.classes == ("u", "v")
     nx.set_node_attributes(given, 7, "label")
-    assert from_networkx(given).feature_names == ("age", "member")
-    assert from_networkx(given).classes == ("7",)
+    assert load_graph(given).feature_names == ("age", "member")
+    assert load_graph(given).classes == ("7",)
 
 
 @pytest.mark.parametrize("name", ["Label", "Y", "CLASS"])
@@ -184,7 +184,7 @@ def test_networkx_labels_are_no_features_whatever_their_capitals(name):
     given = nx.path_graph(3)
     for node in given:
         given.nodes[node].update({"age": 5.0, name: node % 2})
-    graph = from_networkx(given)
+    graph = load_graph(given)
     assert graph.feature_names == ("age",)
     assert graph.y.tolist() == [0, 1, 0]
 
@@ -193,11 +193,11 @@ def test_networkx_coordinates_are_features_unless_named_as_the_label(notes):
     given = nx.path_graph(3)
     for node in given:
         given.nodes[node].update(x=node / 2, y=node / 3 + 0.1)
-    graph = from_networkx(given)
+    graph = load_graph(given)
     assert (graph.feature_names, graph.y) == (("x", "y"), None)
     assert notes.text.count("column 'y' holds measured numbers, not classes") == 1
     notes.clear()
-    graph = from_networkx(given, label_column="y")
+    graph = load_graph(given, label_column="y")
     assert (graph.feature_names, len(graph.classes)) == (("x",), 3)
     assert "measured" not in notes.text
 
@@ -207,26 +207,26 @@ def test_networkx_vectors_are_features(wrap):
     given = nx.path_graph(3)
     for node in given:
         given.nodes[node].update(x=wrap([node, 1.0]), y=node % 2, age=5, pos=(0, node))
-    graph = from_networkx(given)
+    graph = load_graph(given)
     assert graph.feature_names == ("x0", "x1")
     assert as_dense(graph.x).tolist() == [[0, 1], [1, 1], [2, 1]]
     assert graph.y.tolist() == [0, 1, 0]
-    assert from_networkx(given, feature_columns=["age", "pos"]).feature_names == ("age", "pos0", "pos1")
+    assert load_graph(given, feature_columns=["age", "pos"]).feature_names == ("age", "pos0", "pos1")
 
 
 def test_networkx_nodes_may_be_anything_that_prints_differently():
-    assert from_networkx(nx.grid_2d_graph(2, 1)).ids.tolist() == ["(0, 0)", "(1, 0)"]
-    assert from_networkx(nx.relabel_nodes(nx.path_graph(2), {0: "10", 1: "9"})).ids.tolist() == [10, 9]
-    assert from_networkx(nx.Graph([(1.0, 1e17), (np.float32(2), "3.0")])).ids.tolist() == [1, 10**17, 2, 3]
-    assert from_networkx(nx.Graph([(1.0, 2.5)])).ids.tolist() == ["1", "2.5"]
+    assert load_graph(nx.grid_2d_graph(2, 1)).ids.tolist() == ["(0, 0)", "(1, 0)"]
+    assert load_graph(nx.relabel_nodes(nx.path_graph(2), {0: "10", 1: "9"})).ids.tolist() == [10, 9]
+    assert load_graph(nx.Graph([(1.0, 1e17), (np.float32(2), "3.0")])).ids.tolist() == [1, 10**17, 2, 3]
+    assert load_graph(nx.Graph([(1.0, 2.5)])).ids.tolist() == ["1", "2.5"]
     for twin in ("1", "1.0", " 1"):
         with pytest.raises(SignnapError, match="two nodes of the NetworkX graph are both written '1'"):
-            from_networkx(nx.Graph([(1, twin)]))
+            load_graph(nx.Graph([(1, twin)]))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_networkx_nodes_that_are_floats_find_their_embeddings(suffix, tmp_path):
-    graph, rows = from_networkx(nx.Graph([(1.0, 2.0), (2.0, 3.5)])), np.eye(3)
+    graph, rows = load_graph(nx.Graph([(1.0, 2.0), (2.0, 3.5)])), np.eye(3)
     for ids, order in ((graph.ids, [0, 1, 2]), (np.array([2.0, 3.5, 1.0]), [2, 0, 1])):
         write_embeddings(tmp_path / f"z{suffix}", rows, ids)
         assert align(*read_embeddings(tmp_path / f"z{suffix}"), graph).tolist() == rows[order].tolist()
@@ -236,21 +236,21 @@ def test_networkx_nodes_that_are_floats_find_their_embeddings(suffix, tmp_path):
 
 
 def test_weights_of_edges_are_ignored_with_a_note(notes):
-    from_pyg(small_data(edge_weight=torch.ones(3), edge_attr=torch.ones(3, 2)))
+    load_graph(small_data(edge_weight=torch.ones(3), edge_attr=torch.ones(3, 2)))
     assert "the PyG data: weights of edges are not used; ignored edge_weight, edge_attr" in notes.text
     given = nx.MultiDiGraph([(1, 2, {"weight": 0.5}), (2, 3, {"since": 2019, 7: 1})])
-    from_networkx(given)
+    load_graph(given)
     assert "the NetworkX graph: weights of edges are not used; ignored weight, since, 7" in notes.text
-    from_scipy(sp.csr_matrix([[0, 0.5], [1, 0]]))
+    load_graph((sp.csr_matrix([[0, 0.5], [1, 0]]), None))
     assert [record.levelname for record in notes.records if "weights" in record.getMessage()] == ["WARNING"] * 3
     assert "the adjacency: weights of edges are not used; ignored values other than 0 and 1" in notes.text
 
 
 def test_edges_without_weights_need_no_note(notes):
-    from_pyg(small_data())
-    from_networkx(nx.path_graph(3))
+    load_graph(small_data())
+    load_graph(nx.path_graph(3))
     for kind in (bool, int, float):
-        from_scipy(sp.csr_matrix(np.array([[0, 1], [1, 0]], dtype=kind)))
+        load_graph((sp.csr_matrix(np.array([[0, 1], [1, 0]], dtype=kind)), None))
     assert "weights" not in notes.text
 
 
@@ -261,10 +261,10 @@ def test_edges_without_weights_need_no_note(notes):
 def test_a_scipy_adjacency_with_features(convert):
     adjacency = convert(np.array([[0, 2.5, 0], [0, 0, 0], [0, 0, 1]]))
     for x in ([[1, 2], [3, 4], [5, 6]], np.array([[1, 2], [3, 4], [5, 6]]), sp.csr_matrix([[1, 2], [3, 4], [5, 6]])):
-        graph = from_scipy(adjacency, x)
+        graph = load_graph((adjacency, x))
         assert (graph.num_nodes, graph.num_edges, graph.report.self_loops) == (3, 1, 1)
         assert as_dense(graph.x).tolist() == [[1, 2], [3, 4], [5, 6]]
-    assert from_scipy(adjacency).num_features > 0
+    assert load_graph((adjacency, None)).num_features > 0
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_a_scipy_adjacency_with_features(convert):
 )
 def test_a_bad_scipy_pair_is_one_sentence(adjacency, x, expected):
     with pytest.raises(SignnapError, match=f"^{expected}"):
-        from_scipy(adjacency, x)
+        load_graph((adjacency, x))
 
 
 @pytest.mark.parametrize("convert", [sp.csr_matrix, sp.csc_array])
@@ -291,5 +291,5 @@ def test_a_bad_scipy_pair_is_one_sentence(adjacency, x, expected):
 def test_a_scipy_matrix_with_positions_outside_it_is_one_sentence(convert, index, sentence):
     whole, damaged = sp.eye(2), convert(np.eye(2))
     damaged.indices[0] = index
-    assert sentence(from_scipy, damaged).startswith("the adjacency came as a damaged scipy matrix (")
-    assert sentence(from_scipy, whole, damaged).startswith("the features came as a damaged scipy matrix (")
+    assert sentence(load_graph, (damaged, None)).startswith("the adjacency came as a damaged scipy matrix (")
+    assert sentence(load_graph, (whole, damaged)).startswith("the features came as a damaged scipy matrix (")

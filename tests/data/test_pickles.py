@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signnap.data.pickles import read_pickle
+from signnap.data.planetoid import read_pickle
 from signnap.errors import SignnapError
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from signnap import load_graph
 from signnap.data.delimited import read_delimited
-from signnap.data.files import graph_from_files
 from signnap.errors import SignnapError
 
 _ONE_LINE = "opens a quote that closes in a later line: expected every cell of an edge list on one line"
@@ -33,29 +33,29 @@ _ONE_LINE = "opens a quote that closes in a later line: expected every cell of a
     ],
 )
 def test_a_quote_that_would_swallow_rows_is_one_sentence(write, name, content, expected, sentence):
-    assert sentence(graph_from_files, write(name, content)).startswith(f"{name}, {expected}")
+    assert sentence(load_graph, write(name, content)).startswith(f"{name}, {expected}")
 
 
 def test_a_stray_quote_of_a_node_table_is_not_blamed_on_the_edges(write, sentence):
     nodes = write("n.tsv", 'id\tdesc\n1\t"big pipe\n2\tx\n3\ty" z\n')
-    assert sentence(graph_from_files, write("e.csv", "1,2\n2,3\n"), nodes).startswith("n.tsv, line 2 opens a quote")
+    assert sentence(load_graph, write("e.csv", "1,2\n2,3\n"), nodes=nodes).startswith("n.tsv, line 2 opens a quote")
 
 
 def test_a_quote_within_a_cell_is_text(write):
     nodes = write("n.tsv", 'id\tsize\n1\t5" pipe\n2\t6"\n3\ty"z"\n4\t6"\n5\t"6"""\n')
-    graph = graph_from_files(write("e.csv", "1,2\n"), nodes)
+    graph = load_graph(write("e.csv", "1,2\n"), nodes=nodes)
     assert graph.feature_names == ('size=5" pipe', 'size=6"', 'size=y"z"')
     blanks = write("e.txt", 'a "b\na c\n')
-    assert graph_from_files(blanks).ids.tolist() == ["a", '"b', "c"]
+    assert load_graph(blanks).ids.tolist() == ["a", '"b', "c"]
 
 
 def test_cells_of_several_lines_are_allowed_in_a_node_table_with_a_note(write, caplog):
     caplog.set_level(logging.INFO, logger="signnap")
     edges = write("e.csv", "1,2\n")
-    assert graph_from_files(edges, write("n.csv", 'id,"f"\n\n1,"2"\n2,3\n')).feature_names == ("f",)
+    assert load_graph(edges, nodes=write("n.csv", 'id,"f"\n\n1,"2"\n2,3\n')).feature_names == ("f",)
     assert "several lines" not in caplog.text
     nodes = write("n.csv", 'id,city\n1,Rome\n2,"New\nYork"\n3,"New\nYork"\n')
-    assert graph_from_files(edges, nodes).feature_names == ("city=New\nYork", "city=Rome")
+    assert load_graph(edges, nodes=nodes).feature_names == ("city=New\nYork", "city=Rome")
     assert "n.csv: some cells hold several lines, the first of them in line 3" in caplog.text
 
 

@@ -8,10 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signnap.data.catalog import DATASETS
-from signnap.data.public import load_public
-from signnap.data.split_names import parse_split
-from signnap.data.splits import make_split
+from signnap import load_graph
+from signnap.data.public import DATASETS
+from signnap.data.splits import make_split, parse_split
 from signnap.data.synthetic import synthetic_graph
 from signnap.errors import SignnapError
 from signnap.graph import Graph
@@ -48,7 +47,7 @@ def slow_per_class(labels, train, val, seed=42):
 @pytest.mark.parametrize("name", DATASETS)
 def test_paper_split_against_a_slow_twin(name, raw_data, monkeypatch):
     monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
-    graph = load_public(name)
+    graph = load_graph(name)
     split = make_split(graph, "paper", seed=7)  # a seed that must not matter
     classes = graph.num_classes
     if name in ("pubmed", "cora", "citeseer"):
@@ -73,7 +72,7 @@ def test_paper_split_against_a_slow_twin(name, raw_data, monkeypatch):
 @pytest.mark.data
 def test_physics_trains_on_its_training_nodes_alone(raw_data, monkeypatch):
     monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
-    graph = load_public("coauthor_physics")
+    graph = load_graph("coauthor_physics")
     seen = make_split(graph, "paper").training_graph(graph)
     assert seen.num_nodes == 20_000
     assert int((seen.pattern.degree == 0).sum()) == 512  # spec §1

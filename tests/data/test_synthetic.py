@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from signnap.data import synthetic_graph
+from signnap.data.synthetic import synthetic_graph
 from signnap.graph import SparseFeatures
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from signnap.data.files import graph_from_files
+from signnap import load_graph
 
 
 def pairs(*texts):
@@ -43,7 +43,7 @@ def pairs(*texts):
     ],
 )
 def test_an_edge_list_is_read_whatever_separates_its_columns(write, name, content, edges_of):
-    graph = graph_from_files(write(name, content))
+    graph = load_graph(write(name, content))
     assert graph.ids.tolist() == [1, 2, 3]
     assert graph.ids.dtype == np.int64
     assert edges_of(graph) == pairs("1-2", "2-3")
@@ -56,69 +56,67 @@ def test_an_edge_list_is_read_whatever_separates_its_columns(write, name, conten
 )
 def test_endpoints_are_found_by_name_and_other_columns_ignored_with_a_note(write, caplog, header, edges_of):
     caplog.set_level(logging.INFO, logger="signnap")
-    graph = graph_from_files(write("e.csv", f"{header}\n9,1,2\n9,2,3\n"))
+    graph = load_graph(write("e.csv", f"{header}\n9,1,2\n9,2,3\n"))
     assert edges_of(graph) == pairs("1-2", "2-3")
     assert "ignored other columns: " in caplog.text
 
 
 def test_endpoints_can_be_named(write, sentence, edges_of):
     path = write("e.csv", "source,target,a,b\n1,2,3,4\n")
-    assert edges_of(graph_from_files(path, source_column="a", target_column="b")) == pairs("3-4")
-    assert edges_of(graph_from_files(path, target_column="b")) == pairs("1-4")
-    assert edges_of(graph_from_files(path, source_column="target")) == pairs("1-2")
-    assert edges_of(graph_from_files(path, target_column="source")) == pairs("1-2")
-    assert "both endpoints are column 'a' of e.csv" in sentence(
-        graph_from_files, path, source_column="a", target_column="a"
-    )
+    assert edges_of(load_graph(path, source_column="a", target_column="b")) == pairs("3-4")
+    assert edges_of(load_graph(path, target_column="b")) == pairs("1-4")
+    assert edges_of(load_graph(path, source_column="target")) == pairs("1-2")
+    assert edges_of(load_graph(path, target_column="source")) == pairs("1-2")
+    assert "both endpoints are column 'a' of e.csv" in sentence(load_graph, path, source_column="a", target_column="a")
 
 
 def test_a_first_row_that_turns_up_again_is_data(write, caplog, edges_of):
     caplog.set_level(logging.INFO, logger="signnap")
-    assert edges_of(graph_from_files(write("e.csv", "ann,bob\nbob,cid\n"))) == pairs("ann-bob", "bob-cid")
+    assert edges_of(load_graph(write("e.csv", "ann,bob\nbob,cid\n"))) == pairs("ann-bob", "bob-cid")
     assert "took the first row for its header" not in caplog.text
-    assert edges_of(graph_from_files(write("e.csv", "person,friend\nbob,cid\n"))) == pairs("bob-cid")
+    assert edges_of(load_graph(write("e.csv", "person,friend\nbob,cid\n"))) == pairs("bob-cid")
     assert "e.csv: took the first row for its header: person, friend" in caplog.text
 
 
 def test_a_first_row_is_compared_without_the_blanks_around_its_cells(write, edges_of):
-    assert edges_of(graph_from_files(write("e.csv", "ann, bob\ncleo, ann\n"))) == pairs("ann-bob", "ann-cleo")
+    assert edges_of(load_graph(write("e.csv", "ann, bob\ncleo, ann\n"))) == pairs("ann-bob", "ann-cleo")
 
 
 def test_a_first_row_of_two_nodes_of_the_node_table_is_data(write, caplog, edges_of):
     caplog.set_level(logging.INFO, logger="signnap")
     nodes = write("n.csv", "id,f\na,1\n b b,2\nc,3\nd,4\nu,5\nv,6\n")
     path = write("e.csv", "a, b b\nc,d\n")
-    assert edges_of(graph_from_files(path, nodes)) == pairs("a-b b", "c-d")
+    assert edges_of(load_graph(path, nodes=nodes)) == pairs("a-b b", "c-d")
     assert "took the first row for its header" not in caplog.text
-    assert edges_of(graph_from_files(path, nodes, source_column="a", target_column="b b")) == pairs("c-d")
-    assert edges_of(graph_from_files(write("e.csv", "a,friend\nc,d\n"), nodes)) == pairs("c-d")
-    assert edges_of(graph_from_files(write("e.csv", "u,v\nc,d\n"), nodes)) == pairs("c-d")
+    assert edges_of(load_graph(path, nodes=nodes, source_column="a", target_column="b b")) == pairs("c-d")
+    assert edges_of(load_graph(write("e.csv", "a,friend\nc,d\n"), nodes=nodes)) == pairs("c-d")
+    assert edges_of(load_graph(write("e.csv", "u,v\nc,d\n"), nodes=nodes)) == pairs("c-d")
 
 
 def test_the_usual_names_of_endpoints_may_be_nodes_and_a_note_says_so(write, caplog, edges_of):
     caplog.set_level(logging.INFO, logger="signnap")
     path = write("e.csv", "u,v\nv,w\nw,u\n")
-    assert edges_of(graph_from_files(path)) == pairs("u-v", "v-w", "w-u")
+    assert edges_of(load_graph(path)) == pairs("u-v", "v-w", "w-u")
     assert "e.csv: took the first row for data, as its names turn up again" in caplog.text
-    assert edges_of(graph_from_files(path, source_column="u", target_column="v")) == pairs("v-w", "w-u")
+    assert edges_of(load_graph(path, source_column="u", target_column="v")) == pairs("v-w", "w-u")
     words = write("w.csv", "source,target\nopen,source\nopen,door\n")
-    assert edges_of(graph_from_files(words)) == pairs("open-source", "open-door")
+    assert edges_of(load_graph(words)) == pairs("open-source", "open-door")
     weighted = write("n.csv", "source,target,weight\nsource,code,0.5\ncode,target,1\ntarget,build,2\nbuild,source,\n")
-    assert edges_of(graph_from_files(weighted)) == pairs("code-source", "code-target", "build-target", "build-source")
+    assert edges_of(load_graph(weighted)) == pairs("code-source", "code-target", "build-target", "build-source")
 
 
 def test_nodes_without_a_table_come_in_order_of_first_appearance(write):
-    graph = graph_from_files(write("e.csv", "source,target\nz,b\na,z\nb,c\n"))
+    graph = load_graph(write("e.csv", "source,target\nz,b\na,z\nb,c\n"))
     assert graph.ids.tolist() == ["z", "b", "a", "c"]
     assert graph.ids.dtype.kind == "U"
 
 
 def test_ids_keep_leading_zeros_and_large_numbers(write):
-    assert graph_from_files(write("e.csv", "007,7\n7,08\n")).ids.tolist() == ["007", "7", "08"]
-    assert graph_from_files(write("e.csv", f"{2**63 - 1},-5\n")).ids.tolist() == [2**63 - 1, -5]
-    assert graph_from_files(write("e.csv", f"{2**63},1\n")).ids.tolist() == [str(2**63), "1"]
-    assert graph_from_files(write("e.csv", 'a"b,16\n5,16\n')).ids.tolist() == ['a"b', "16", "5"]
-    assert graph_from_files(write("e.csv", "0x10,16\n")).ids.tolist() == ["0x10", "16"]
+    assert load_graph(write("e.csv", "007,7\n7,08\n")).ids.tolist() == ["007", "7", "08"]
+    assert load_graph(write("e.csv", f"{2**63 - 1},-5\n")).ids.tolist() == [2**63 - 1, -5]
+    assert load_graph(write("e.csv", f"{2**63},1\n")).ids.tolist() == [str(2**63), "1"]
+    assert load_graph(write("e.csv", 'a"b,16\n5,16\n')).ids.tolist() == ['a"b', "16", "5"]
+    assert load_graph(write("e.csv", "0x10,16\n")).ids.tolist() == ["0x10", "16"]
 
 
 @pytest.mark.parametrize("stored", [pa.int32(), pa.float64(), pa.string(), pa.dictionary(pa.int8(), pa.string())])
@@ -130,7 +128,7 @@ def test_seven_is_the_same_node_however_a_file_stores_it(write, stored):
     if stored == pa.int32():
         column = pa.array([7, 8], stored)
     parquet.write_table(pa.table({"source": column[:1], "target": column[1:]}), "e.parquet")
-    graph = graph_from_files("e.parquet", write("n.csv", "id,f\n10000000000,1\n8,2\n7,3\n"))
+    graph = load_graph("e.parquet", nodes=write("n.csv", "id,f\n10000000000,1\n8,2\n7,3\n"))
     assert graph.ids.tolist() == [10000000000, 8, 7]
     assert graph.num_edges == 1
     assert graph.pattern.degree[2] == 1
@@ -147,7 +145,7 @@ def test_seven_is_the_same_node_however_a_file_stores_it(write, stored):
     ],
 )
 def test_every_cell_by_itself_says_which_node_it_is(write, content, expected):
-    assert graph_from_files(write("e.csv", content)).ids.tolist() == expected
+    assert load_graph(write("e.csv", content)).ids.tolist() == expected
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted as Linux lists them")
@@ -156,9 +154,9 @@ def test_parquet_is_read_without_threads(write):
     columns = {"source": ["a", "b"], "target": ["b", "c"]} | {f"f{number}": [1, 2] for number in range(20)}
     parquet.write_table(pa.table(columns), "e.parquet")
     program = (
-        "import os; import pyarrow.compute, pyarrow.parquet; from signnap.data.tables import read_table\n"
+        "import os; import pyarrow.compute, pyarrow.parquet; from signnap.data.tables import HeaderRule, read_table\n"
         "count = lambda: len(os.listdir('/proc/self/task')); before = count()\n"
-        "print(len(read_table('e.parquet', header=[], keys=2).columns), count() - before)"
+        "print(len(read_table('e.parquet', HeaderRule([], keys=2)).columns), count() - before)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "22 0\n"
@@ -168,14 +166,14 @@ def test_floats_in_parquet_are_the_nodes_that_text_says(write):
     ends = {"source": [8.0, 9.0, 2.0**40], "target": [7.5, 8.0, 1e19]}
     for kind in (pa.float64(), pa.float32()):
         parquet.write_table(pa.table({name: pa.array(column, kind) for name, column in ends.items()}), "e.parquet")
-        graph = graph_from_files("e.parquet", write("n.csv", "id,f\n7.5,1\n8.0,2\n9,3\n1099511627776,4\n1e+19,5\n"))
+        graph = load_graph("e.parquet", nodes=write("n.csv", "id,f\n7.5,1\n8.0,2\n9,3\n1099511627776,4\n1e+19,5\n"))
         assert graph.pattern.degree.tolist() == [1, 2, 1, 1, 1]
 
 
 def test_oddities_of_edges_are_counted(write, caplog):
     caplog.set_level(logging.INFO, logger="signnap")
     path = write("e.csv", "1,2\n2,1\n1,2\n3,3\n2,3\n")
-    graph = graph_from_files(path, write("n.csv", "id,f\n1,1\n2,1\n3,1\n4,1\n"))
+    graph = load_graph(path, nodes=write("n.csv", "id,f\n1,1\n2,1\n3,1\n4,1\n"))
     report = graph.report
     assert (report.given, report.duplicates, report.self_loops, report.one_directional, report.isolated) == (
         5, 1, 1, 1, 1,
@@ -203,35 +201,41 @@ def test_oddities_of_edges_are_counted(write, caplog):
         ("e.csv", "source,source\n1,2\n", "e.csv has two columns named 'source'"),
         ("e.csv", "1," + "x" * 2000, "e.csv, line 1, column 'column 2' is 2,000 bytes long"),
         ("e.parquet", b"PAR1 but no more", "e.parquet is not a readable Parquet file"),
-        ("e.xlsx", "1,2\n", "e.xlsx ends in '.xlsx': expected a table in .csv, .tsv, .txt, .parquet"),
+        ("e.xlsx", "1,2\n", "e.xlsx ends in '.xlsx': expected one of .csv, .tsv, .txt, .parquet, .npz"),
     ],
 )
 def test_a_bad_edge_list_is_one_sentence(write, name, content, expected, sentence):
-    assert sentence(graph_from_files, write(name, content)).startswith(expected)
+    assert sentence(load_graph, write(name, content)).startswith(expected)
+
+
+def test_a_node_table_in_another_format_is_one_sentence(write, sentence):
+    edges, nodes = write("e.csv", "1,2\n"), write("n.xlsx", "id\n1\n2\n")
+    expected = "n.xlsx ends in '.xlsx': expected a table in .csv, .tsv, .txt, .parquet"
+    assert sentence(load_graph, edges, nodes=nodes) == expected
 
 
 def test_missing_files_and_directories(write, tmp_path, sentence):
-    assert sentence(graph_from_files, "nowhere.csv") == "there is no file nowhere.csv"
+    assert sentence(load_graph, "nowhere.csv") == "there is no file nowhere.csv"
     Path("folder.csv").mkdir()
-    assert sentence(graph_from_files, "folder.csv") == "folder.csv is a directory: expected a file"
-    assert sentence(graph_from_files, write("e.csv", "1,2\n"), "nodes.csv") == "there is no file nodes.csv"
+    assert sentence(load_graph, "folder.csv") == "folder.csv is a directory: expected a file"
+    assert sentence(load_graph, write("e.csv", "1,2\n"), nodes="nodes.csv") == "there is no file nodes.csv"
 
 
 def test_a_misspelt_column_is_named_with_the_nearest(write, sentence):
     edges, nodes = write("e.csv", "sender,receiver\n1,2\n"), write("n.csv", "id,age\n1,3\n2,4\n")
-    assert sentence(graph_from_files, edges, source_column="sendr") == (
+    assert sentence(load_graph, edges, source_column="sendr") == (
         "unknown column in e.csv: 'sendr', did you mean 'sender'? Known: receiver, sender"
     )
     for option in ("id_column", "label_column"):
         assert "column in n.csv: 'agee', did you mean 'age'?" in sentence(
-            graph_from_files, edges, nodes, **{option: "agee"}
+            load_graph, edges, nodes=nodes, **{option: "agee"}
         )
     assert "column in n.csv: 'agee', did you mean 'age'?" in sentence(
-        graph_from_files, edges, nodes, feature_columns=["agee"]
+        load_graph, edges, nodes=nodes, feature_columns=["agee"]
     )
-    assert "no node table was given" in sentence(graph_from_files, edges, label_column="age")
+    assert "no node table was given" in sentence(load_graph, edges, label_column="age")
     wide = write("w.csv", "id," + ",".join(f"word{i}" for i in range(500)) + "\n1" + ",0" * 500 + "\n2" + ",0" * 500)
-    message = sentence(graph_from_files, edges, wide, feature_columns=["wrod499"])
+    message = sentence(load_graph, edges, nodes=wide, feature_columns=["wrod499"])
     assert "did you mean 'word499'?" in message
     assert len(message) < 500
 
@@ -239,18 +243,18 @@ def test_a_misspelt_column_is_named_with_the_nearest(write, sentence):
 def test_a_parquet_file_without_columns(write, sentence):
     parquet.write_table(pa.table({}), "none.parquet")
     expected = "none.parquet has no columns: expected at least one"
-    assert sentence(graph_from_files, "none.parquet") == expected
-    assert sentence(graph_from_files, write("e.csv", "1,2\n"), "none.parquet") == expected
+    assert sentence(load_graph, "none.parquet") == expected
+    assert sentence(load_graph, write("e.csv", "1,2\n"), nodes="none.parquet") == expected
 
 
 def test_text_in_parquet_must_be_text(write, sentence):
     offsets, broken = pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"a\xff")
     column = pa.Array.from_buffers(pa.string(), 2, [None, offsets, broken])
     parquet.write_table(pa.table({"source": [1, 2], "target": column}), "e.parquet")
-    assert sentence(graph_from_files, "e.parquet").startswith("e.parquet is not a readable Parquet file: ")
+    assert sentence(load_graph, "e.parquet").startswith("e.parquet is not a readable Parquet file: ")
 
 
 def test_a_few_bytes_cannot_claim_a_table_that_fills_the_memory(write, monkeypatch, sentence):
     parquet.write_table(pa.table({"source": range(1000), "target": range(1000)}), "e.parquet")
     monkeypatch.setattr("signnap.data.tables._MAX_CELLS", 1999)
-    assert "e.parquet claims 1,000 rows" in sentence(graph_from_files, "e.parquet")
+    assert "e.parquet claims 1,000 rows" in sentence(load_graph, "e.parquet")

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from made_rows import failed, row
 
-from signnap.data import DATASETS, make_split, synthetic_graph
+from signnap.data.public import DATASETS
+from signnap.data.splits import make_split
+from signnap.data.synthetic import synthetic_graph
 from signnap.evaluate import PROBES, summarize
 from signnap.experiments.results import Results
 from signnap.experiments.targets import TARGETS, authors

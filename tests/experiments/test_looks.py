@@ -12,7 +12,7 @@ from made_rows import leaves
 from tiny_cells import GRAPH, SPLIT, fill, tiny
 
 from signnap import DropEdge, rng
-from signnap.data import make_split
+from signnap.data.splits import make_split
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, linear_probe
 from signnap.experiments import looks

@@ -16,7 +16,7 @@ import torch
 from tiny_cells import GRAPH, SEEDS, SPLIT, TINY, expected, fill, numbers, tiny
 
 from signnap import SIGNNAP
-from signnap.data import make_split
+from signnap.data.splits import make_split
 from signnap.errors import SignnapError
 from signnap.evaluate import logistic, score_classes
 from signnap.experiments import elsewhere, runner

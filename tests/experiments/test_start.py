@@ -3,7 +3,7 @@
 import pytest
 from made_rows import row, table_of
 
-from signnap.data import DATASETS
+from signnap.data.public import DATASETS
 from signnap.experiments.paper import GRAPHS, cell, reported
 from signnap.experiments.results import Results
 from signnap.experiments.targets import start

@@ -6,7 +6,7 @@ import pytest
 from made_rows import failed, looked, row, tables_of
 
 from signnap.cli.reproduce import TARGETS as NAMES
-from signnap.data import DATASETS
+from signnap.data.public import DATASETS
 from signnap.evaluate import PROBES
 from signnap.experiments.looks import LOOKS
 from signnap.experiments.paper import reported

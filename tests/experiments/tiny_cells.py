@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import torch
 
-from signnap.data import make_split, synthetic_graph
+from signnap.data.splits import make_split
+from signnap.data.synthetic import synthetic_graph
 from signnap.evaluate import score
 from signnap.experiments.cells import Cell
 from signnap.experiments.runner import run_cells

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from signnap import SIGNNAP, Graph, load_graph
-from signnap.data.catalog import DATASETS
+from signnap.data.public import DATASETS
 from signnap.graph import SparseFeatures
 from signnap.methods.notes import note_features, note_time
 from signnap.methods.registry import method_class

@@ -9,7 +9,7 @@ import pytest
 
 from signnap import SIGNNAP
 from signnap.config import build, read_toml, to_toml
-from signnap.data import DATASETS
+from signnap.data.public import DATASETS
 from signnap.encoders import ENCODERS
 from signnap.errors import SignnapError
 from signnap.methods.registry import capabilities

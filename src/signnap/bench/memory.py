@@ -8,13 +8,13 @@ import subprocess
 import sys
 from typing import Any
 
-from ..data.catalog import DATASETS
+from ..data.public import DATASETS
 from ..methods.settings import Settings
 
 _MEASURE = """
 import json, sys
 from signnap.bench.speed import training_step
-from signnap.data import load_graph
+from signnap.data.load import load_graph
 from signnap.methods.device import peak_memory_mb, process_memory_mb
 import torch
 torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads its modules, which are no part of a step

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..data import load_graph
+from ..data.load import load_graph
 from ..graph import Graph
 from ..methods.signnap import SIGNNAP
 from ..ops.dense import processor_name

@@ -72,7 +72,7 @@ def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
     """A run folder gives a model, a file gives its rows in the graph's order."""
     import torch
 
-    from ..data import align, read_embeddings
+    from ..data.embeddings import align, read_embeddings
     from ..errors import SignnapError
     from ..storage import cannot_read
 
@@ -110,7 +110,7 @@ def analyze(
     model = open_run(run)
     columns = id_column, label_column, feature_columns, categorical_columns, split_column
     loaded = open_graph(graph, nodes, endpoints, *columns, runs=[run])
-    from ..data import make_split
+    from ..data.splits import make_split
     from ..experiments.properties import properties
     from ..train.progress import progress
 

@@ -38,7 +38,7 @@ def demo(
 
 def datasets(as_json: Json = False) -> None:
     """List the public graphs that load by name, with their facts."""
-    from ..data.catalog import DATASETS
+    from ..data.public import DATASETS
 
     facts = [
         {

@@ -81,7 +81,7 @@ def open_graph(
     Its columns are read as they were for ``runs`` that were trained on them; files of embeddings among these say
     nothing of that.
     """
-    from ..data import load_graph
+    from ..data.load import load_graph
     from ..errors import SignnapError
     from .output import show_notes
 

@@ -140,7 +140,7 @@ def _write(page: Path, target: Target, rows: Results, seeds: int, banner: str) -
 
 def _chosen(recipes: list[list[Cell]], **given: str | None) -> list[list[Cell]]:
     """The cells of the methods, backbones and graphs that are named."""
-    from ..data.catalog import DATASETS
+    from ..data.public import DATASETS
     from ..methods.settings import BACKBONES, METHODS
 
     value_of: dict[str, tuple[Callable[[Cell], str | None], Container[str]]] = {

@@ -208,7 +208,7 @@ def embed(
     as_json: Json = False,
 ) -> None:
     """Embed a graph with a trained model; rows carry your node ids in your order."""
-    from ..data import write_embeddings
+    from ..data.embeddings import write_embeddings
 
     for given in (Path(graph), nodes or Path(graph)):
         with suppress(OSError):  # one of them is not there

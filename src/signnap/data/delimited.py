@@ -1,4 +1,7 @@
-"""Text tables (.csv, .tsv, .txt) as columns of text: nothing is guessed about types, so no cell can surprise later."""
+"""Text tables (.csv, .tsv, .txt) as columns of text, and the line in which each row begins.
+
+The reader guesses no types: every cell stays text, and later code decides per column what the cells mean.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import SignnapError
 from ..storage import cannot_read
-from .quotes import check_quotes
 
 _log = logging.getLogger(__name__)
 
 _QUOTED = re.compile(r'"[^"]*"')
 _FIRST_LINE = re.compile(rb"[\r\n]*([^\r\n]*)")
+_LINE_END = re.compile(rb"\r\n?|\n")
 _LEADING_COMMENTS = re.compile(rb"\A(?:[ \t]*(?:[#%][^\n]*)?\n)+")
-#: A row must fit into one block; a larger block costs nothing but memory.
+_QUOTE = ord('"')
+#: Arrow refuses a row that does not fit into one block. A large block costs memory only.
 _BLOCK_BYTES = 1 << 24
+#: Messages about quotes show at most this many characters of a cell.
+_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Cells:
-    """All rows of a text table, a header (if there is one) being row 0."""
+class TextTable:
+    """All rows of a text table as columns of text. Row 0 is the header if the file has one."""
 
     path: Path
     columns: list[Any]
@@ -34,7 +42,7 @@ class Cells:
     delimiter: str
 
     def line(self, row: int) -> int:
-        """The line of the file where a row begins; walks the file, so only errors ask for it."""
+        """The line of the file in which a row begins. The search reads the file again, so call it for errors only."""
         for number, (line, _) in enumerate(_records(self.data, self.delimiter)):
             if number == row:
                 return line
@@ -44,10 +52,11 @@ class Cells:
         return [column[0].as_py().strip() for column in self.columns]
 
 
-def read_delimited(path: Path, *, one_line: bool = False) -> Cells:
-    """Read a table whose delimiter follows from its suffix and first line.
+def read_delimited(path: Path, *, one_line: bool = False) -> TextTable:
+    """Read a text table. The suffix and the first line decide on the delimiter.
 
-    ``one_line`` refuses cells of several lines; elsewhere they get a note, as two stray quotes look the same.
+    A cell that spans several lines is an error if ``one_line`` is set, else a note: two stray quotes look the same as
+    such a cell.
     """
     data = _text_bytes(path)
     if path.suffix.lower() == ".txt":
@@ -57,20 +66,21 @@ def read_delimited(path: Path, *, one_line: bool = False) -> Cells:
         data = _single_spaced(data)
     if not data.strip():
         raise SignnapError(f"{path} is empty: expected a table with one row per line")
-    data = data.rstrip(b"\n") + b"\n"  # the parser needs the end of a single line
+    data = data.rstrip(b"\n") + b"\n"  # Arrow cannot parse a single line without its line end
     if delimiter != " ":
-        check_quotes(path, data, delimiter)
-    cells = Cells(path, _parse(path, data, delimiter), data, delimiter)
-    broken = _row_of_several_lines(cells)
+        _check_quotes(path, data, delimiter)
+    table = TextTable(path, _parse(path, data, delimiter), data, delimiter)
+    broken = _row_of_several_lines(table)
     if broken is not None and one_line:
-        found = f"{path}, line {cells.line(broken)} opens a quote that closes in a later line"
+        found = f"{path}, line {table.line(broken)} opens a quote that closes in a later line"
         raise SignnapError(f"{found}: expected every cell of an edge list on one line")
     if broken is not None:
-        _log.info("%s: some cells hold several lines, the first of them in line %d", path, cells.line(broken))
-    return cells
+        _log.info("%s: some cells hold several lines, the first of them in line %d", path, table.line(broken))
+    return table
 
 
 def _text_bytes(path: Path) -> bytes:
+    """The bytes of a UTF-8 file without its byte order mark."""
     try:
         data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")
     except OSError as error:
@@ -86,16 +96,17 @@ def _text_bytes(path: Path) -> bytes:
 
 
 def _without_comments(data: bytes, path: Path) -> bytes:
-    """Blank out the remarks that public collections put before their edges; lines keep their numbers."""
-    remarks = _LEADING_COMMENTS.match(data)
-    if remarks is None:
+    """Replace the comment lines above the table by empty lines, so that line numbers stay."""
+    comments = _LEADING_COMMENTS.match(data)
+    if comments is None:
         return data
-    lines = remarks.group().count(b"\n")
+    lines = comments.group().count(b"\n")
     _log.info("%s: skipped %d lines of comments before the table", path, lines)
-    return b"\n" * lines + data[remarks.end() :]
+    return b"\n" * lines + data[comments.end() :]
 
 
 def _delimiter(path: Path, data: bytes) -> str:
+    """A tab for .tsv, else the most frequent of comma, tab and semicolon outside quotes in the first line."""
     if path.suffix.lower() == ".tsv":
         return "\t"
     bare = _QUOTED.sub("", _first_line(data).decode())
@@ -106,7 +117,7 @@ def _delimiter(path: Path, data: bytes) -> str:
 
 
 def _single_spaced(data: bytes) -> bytes:
-    """Turn any run of blanks into one space, with whole-buffer operations that take milliseconds."""
+    """Replace every run of blanks by one space. Operations on the whole buffer take milliseconds."""
     data = data.replace(b"\t", b" ").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     while b"  " in data:
         data = data.replace(b"  ", b" ")
@@ -114,10 +125,10 @@ def _single_spaced(data: bytes) -> bytes:
 
 
 def _parse(path: Path, data: bytes, delimiter: str) -> list[Any]:
-    """All cells as text, by Arrow's reader of tables.
+    """Parse all cells as text with Arrow.
 
-    Its streaming reader would tell the number of columns, but goes on reading after it was closed: a process that ends
-    then, as after bad input, may abort. For the same reason no threads read what is one block.
+    Arrow's streaming reader would report the number of columns, but its threads continue after it is closed: a process
+    that exits then, for example after bad input, can abort. For the same reason one thread reads a file of one block.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -135,7 +146,7 @@ def _parse(path: Path, data: bytes, delimiter: str) -> list[Any]:
     expected = _first_line(data).count(delimiter.encode()) + 1
     try:
         table = read_as_text(expected)
-        if table.num_columns > expected:  # a cell of several lines in the first row
+        if table.num_columns > expected:  # a cell of the first row spans several lines
             table = read_as_text(table.num_columns)
         return table.columns
     except pa.ArrowException as error:
@@ -148,18 +159,18 @@ def _first_line(data: bytes) -> bytes:
     return found.group(1) if found else b""
 
 
-def _row_of_several_lines(cells: Cells) -> int | None:
-    """The first row with a line end inside a cell; mostly counting lines shows that there is none."""
+def _row_of_several_lines(table: TextTable) -> int | None:
+    """The first row with a line end inside a cell. For most files a count of the line ends rules such a row out."""
     import pyarrow.compute as pc
 
-    if {cells.data.count(end) for end in (b"\r", b"\n")} <= {0, len(cells.columns[0])}:
+    if {table.data.count(end) for end in (b"\r", b"\n")} <= {0, len(table.columns[0])}:
         return None
-    found = [pc.index(pc.match_substring(column, end), True).as_py() for column in cells.columns for end in "\r\n"]
+    found = [pc.index(pc.match_substring(column, end), True).as_py() for column in table.columns for end in "\r\n"]
     return min((row for row in found if row >= 0), default=None)
 
 
 def _not_a_table(path: Path, data: bytes, delimiter: str, error: Exception) -> SignnapError:
-    """Find the first row whose length differs: the parser, working on many blocks at once, cannot say which."""
+    """Find the first row with another number of cells: Arrow parses blocks in parallel and cannot name the line."""
     expected = None
     for line, cells in _records(data, delimiter):
         if expected not in (None, cells):
@@ -179,5 +190,44 @@ def _records(data: bytes, delimiter: str) -> Iterator[tuple[int, int]]:
             if cells:
                 yield start, len(cells)
             start = reader.line_num + 1
-    except csv.Error:  # a cell too long for this reader: the rows before it have been told
+    except csv.Error:  # a cell is too long for this reader; the caller has seen the rows before it
         return
+
+
+# -- stray quotes ----------------------------------------------------------------------------------------------------
+
+
+def _check_quotes(path: Path, data: bytes, delimiter: str) -> None:
+    """Refuse a quote that opens a cell and does not end it: such a quote would swallow the rows up to the next quote.
+
+    ``data`` ends with a line end. Quotes inside a cell that does not begin with a quote are text, as in 5" pipe.
+    """
+    if b'"' not in data or _quotes_in_pairs(data, delimiter):
+        return
+    bound = re.escape(delimiter).encode() + rb"\r\n"
+    cell = re.compile(rb'(?<![^%b])"[^"]*(?:""[^"]*)*("(?=[%b]))?' % (bound, bound))
+    stray = next((found for found in cell.finditer(data) if found[1] is None), None)
+    if stray is None:
+        return
+    opened, closed = (len(_LINE_END.findall(data, 0, place)) + 1 for place in stray.span())
+    if stray.end() == len(data):
+        raise SignnapError(f"{path}, line {opened} opens a quote that is never closed")
+    where = f"in line {closed} " if closed > opened else ""
+    rest = re.split(rb"[%b]" % bound, data[stray.end() + 1 :], maxsplit=1)[0].decode()[:_SHOWN]
+    raise SignnapError(
+        f"{path}, line {opened} opens a quote that closes {where}before {rest!r}: expected the end of the cell there"
+    )
+
+
+def _quotes_in_pairs(data: bytes, delimiter: str) -> bool:
+    """Whether all quotes stand in pairs around cells. This is the usual case, and numpy checks it in milliseconds.
+
+    A doubled quote inside a cell counts as the end of one pair and the start of the next.
+    """
+    text = np.frombuffer(b"\n" + data, dtype=np.uint8)
+    places = np.flatnonzero(text == _QUOTE)
+    if len(places) % 2:
+        return False
+    bound = np.zeros(256, dtype=bool)
+    bound[[*delimiter.encode(), *b'\r\n"']] = True
+    return bool(bound[text[places[::2] - 1]].all() and bound[text[places[1::2] + 1]].all())

@@ -1,4 +1,9 @@
-"""Fetch one file over HTTP: whole and recognised, or not at all."""
+"""Download one file over HTTP: complete and with the right checksum, or not at all.
+
+The standard library suffices. It reads proxies from the environment, and an opener can be restricted to HTTP. pooch
+would add requests and its dependencies; urllib3 does not read the proxies, nor repeat a streamed transfer that breaks
+off. Neither would make this module shorter.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +27,7 @@ _BACK_OFF_SECONDS = 0.5
 
 
 class _Failure(Exception):
-    """Why one attempt failed, in words, and whether another one could succeed."""
+    """Why one attempt failed, and whether another attempt could succeed."""
 
     def __init__(self, what: str, *, again: bool) -> None:
         super().__init__(what)
@@ -41,8 +46,8 @@ def fetch(
 ) -> Path:
     """Download ``url`` to ``destination``, which appears only when it is complete and its checksum agrees.
 
-    ``timeout`` is the longest silence from the server in seconds; ``by_hand`` is the place a user may put the file
-    instead, named in the error. Broken connections, short transfers and server errors are tried again.
+    ``timeout`` is the longest silence of the server in seconds. Broken connections, incomplete transfers and server
+    errors are tried again. The error names ``by_hand`` as the place where users can put the file themselves.
     """
     destination = Path(destination)
     with replacing(destination) as temporary:
@@ -61,7 +66,7 @@ def fetch(
 
 
 def _attempt(url: str, path: Path, sha256: str | None, timeout: float, max_bytes: int) -> None:
-    """Stream the answer into ``path`` and check it."""
+    """Write the server's answer to ``path`` and check it."""
     if urlsplit(url).scheme not in ("http", "https"):
         raise _Failure("only http and https addresses are fetched", again=False)
     try:
@@ -75,7 +80,7 @@ def _attempt(url: str, path: Path, sha256: str | None, timeout: float, max_bytes
 
 
 def _in_words(error: Exception, timeout: float) -> _Failure:
-    """Say what went wrong on the network; a refusal by the server or a senseless address is final."""
+    """Describe a network error. A refusal by the server (4xx) or an invalid address is final."""
     if isinstance(error, urllib.error.HTTPError):
         return _Failure(f"the server answered {error.code} ({error.reason})", again=error.code >= 500)
     if isinstance(error, TimeoutError) or isinstance(getattr(error, "reason", None), TimeoutError):
@@ -88,7 +93,7 @@ def _in_words(error: Exception, timeout: float) -> _Failure:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """An opener that knows no scheme but http and https, so that no redirection leads to a local file."""
+    """An opener for http and https only, so that no redirection leads to a local file."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler,
@@ -124,7 +129,7 @@ def _stream(answer: Any, path: Path, url: str, timeout: float, max_bytes: int) -
 
 
 def _chunks(answer: Any, timeout: float) -> Iterator[bytes]:
-    """Yield the body piece by piece; only reading is translated, so that a full disk keeps its own error."""
+    """Yield the body in pieces. Only errors of reading are translated: a full disk keeps its own error."""
     while True:
         try:
             chunk = answer.read(_CHUNK_BYTES)
@@ -137,7 +142,7 @@ def _chunks(answer: Any, timeout: float) -> Iterator[bytes]:
 
 @contextmanager
 def _progress(url: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a bar on a terminal, or one plain line in a log; always on stderr."""
+    """Show progress on stderr: a bar on a terminal, else one plain line."""
     name = urlsplit(url).path.rsplit("/", 1)[-1]
     if not sys.stderr.isatty():
         size = "" if total is None else f" ({total:,} bytes)"

@@ -1,4 +1,4 @@
-"""One call for every kind of graph: a benchmark's name, a file, or an object of another library."""
+"""One call for every kind of graph: the name of a public data set, a file, or an object of another library."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from ..errors import SignnapError, unknown_name
 from ..graph import Graph
-from .catalog import DATASETS
-from .files import graph_from_files
+from .assemble import assemble
+from .edge_list import graph_from_files
 from .objects import from_networkx, from_pyg, from_scipy
+from .public import DATASETS, load_public
 from .tables import TABLE_SUFFIXES, check_file
 
 _SYNTHETIC = "synthetic"
@@ -32,25 +33,31 @@ def load_graph(
     categorical_columns: Sequence[str] | None = None,
     trained_on: Sequence[str] | None = None,
 ) -> Graph:
-    """Load a graph from wherever it is.
+    """Load a graph by name, from files, or from an object of another library.
 
-    ``source`` is the name of a benchmark, "synthetic", the path of an edge list (.csv, .tsv, .txt, .parquet; with a
-    node table in ``nodes``) or of an .npz archive, a PyG ``Data``, a NetworkX graph, or a pair of a scipy adjacency
-    and a feature matrix. A Graph is returned as it is. The other arguments name columns of the tables; those for
-    labels, split, features and categories also name node attributes of a NetworkX graph. Without ``feature_columns``
-    its features are the vectors in "x" (or "feat", "features"), else all numeric attributes; a note names the others.
+    ``source`` is one of these:
 
-    ``split_column`` holds train, val or test and is what the split ``public`` reads. ``categorical_columns`` are
-    features that become one 0/1 column per value, even if they look like numbers. ``trained_on`` are the feature names
-    of a trained model (``model.facts_["feature_names"]``): what was a category or a number then is one again, however
-    few nodes there are.
+    - the name of a public data set, or "synthetic" for the generated graph;
+    - the path of an edge list (.csv, .tsv, .txt, .parquet), with a node table in ``nodes``;
+    - the path of an .npz archive;
+    - a PyG ``Data``, a NetworkX graph, or a pair of a scipy adjacency and a feature matrix;
+    - a Graph, which is returned as it is.
+
+    The other arguments name columns of the tables. ``label_column``, ``split_column``, ``feature_columns`` and
+    ``categorical_columns`` also name node attributes of a NetworkX graph. Without ``feature_columns``, its features are
+    the vectors in "x" (or "feat", "features"), else all numeric attributes; a note names the ignored attributes.
+
+    ``split_column`` holds train, val or test; the split ``public`` reads it. ``categorical_columns`` become one 0/1
+    feature per value, even if their cells look like numbers. ``trained_on`` are the feature names of a trained model
+    (``model.facts_["feature_names"]``): a column that was a category or a number in training is one again, however few
+    nodes the table has.
     """
     about_nodes = _checked(label_column=label_column, split_column=split_column,
                            feature_columns=feature_columns, categorical_columns=categorical_columns)  # fmt: skip
     about_files = {"nodes": nodes} | _checked(
         source_column=source_column, target_column=target_column, id_column=id_column, trained_on=trained_on
     )
-    if isinstance(source, (str, Path)) and _is_table(source):
+    if isinstance(source, (str, Path)) and Path(source).suffix.lower() in TABLE_SUFFIXES:
         _expect_path(nodes)
         return graph_from_files(source, **about_files, **about_nodes)
     _refuse(source, about_files, "an edge list")
@@ -69,12 +76,11 @@ def load_graph(
     raise SignnapError(f"cannot read a graph from a {type(source).__name__}: expected {expected}")
 
 
-def _is_table(source: str | Path) -> bool:
-    return Path(source).suffix.lower() in TABLE_SUFFIXES
-
-
 def _is_instance(source: Any, module: str, name: str) -> bool:
-    """Whether ``source`` belongs to a library; it cannot if nobody has imported that library."""
+    """Whether ``source`` is an instance of a library's class, without importing the library.
+
+    If nobody has imported the library, the source cannot be such an instance.
+    """
     loaded = sys.modules.get(module)
     return loaded is not None and isinstance(source, getattr(loaded, name))
 
@@ -86,7 +92,7 @@ def _expect_path(nodes: Any) -> None:
 
 
 def _checked(**options: Any) -> dict[str, Any]:
-    """Names of columns, each of them text: one where the option is called a column, else a list."""
+    """Check that column names are text: one name for an option that ends in "_column", else a list of names."""
     for option, value in options.items():
         if value is not None:
             options[option] = (_name if option.endswith("_column") else _names)(option, value)
@@ -100,7 +106,7 @@ def _name(option: str, value: Any) -> str:
 
 
 def _names(option: str, value: Any) -> list[str]:
-    """A list, even of a single name that came as it is."""
+    """A list of names; a single name becomes a list of one."""
     try:
         names = [value] if isinstance(value, str) else list(value)
     except TypeError as error:
@@ -112,7 +118,7 @@ def _names(option: str, value: Any) -> list[str]:
 
 
 def _refuse(source: Any, options: dict[str, Any], partner: str) -> None:
-    """Refuse options that only go with their ``partner``."""
+    """Refuse options that apply only to a ``partner`` of another kind than ``source``."""
     for option, value in options.items():
         if value is not None:
             what = str(source) if isinstance(source, (str, Path)) else f"a {type(source).__name__}"
@@ -120,11 +126,9 @@ def _refuse(source: Any, options: dict[str, Any], partner: str) -> None:
 
 
 def _load_named(source: str | Path) -> Graph:
-    """Load what is not a table: a name, or else an archive."""
+    """Load a data set by its name, or an archive by its path."""
     name = str(source)
     if name in DATASETS:
-        from .public import load_public
-
         return load_public(name)
     if name == _SYNTHETIC:
         from .synthetic import synthetic_graph
@@ -138,5 +142,5 @@ def _load_named(source: str | Path) -> Graph:
     if suffix == ".npz":
         from .npz import read_npz
 
-        return read_npz(name)
+        return read_npz(name, assemble)
     raise SignnapError(f"{name} ends in {suffix!r}: expected one of {', '.join(_SUFFIXES)}")

@@ -20,7 +20,7 @@ _MAX_COLUMNS = 1 << 20
 
 
 def read_facebook(folder: Path) -> Graph:
-    """Pages are nodes, mutual likes are edges, words are binary features, and the page type is the class.
+    """Read the graph: pages are nodes, mutual likes are edges, words are 0/1 features, the page type is the class.
 
     Classes are numbered in order of first appearance in the target table.
     """
@@ -41,7 +41,7 @@ def _text(path: Path) -> str:
 
 
 def _rows(path: Path, header: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield (place, cells) for every row under the expected header; page names hold quoted commas."""
+    """Yield (place, cells) for every row below the expected header. Page names may contain quoted commas."""
     table = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     try:
         for cells in table:
@@ -85,7 +85,7 @@ def _bag_of_words(path: Path, nodes: int) -> sp.csr_matrix:
         if type(word) is not int or not 0 <= word < _MAX_COLUMNS:
             raise SignnapError(f"{path} has the word {word!r}, expected a whole number from 0 to {_MAX_COLUMNS - 1}")
     matrix = sp.csr_matrix((np.ones(len(rows)), (rows, words)), shape=(nodes, max(words, default=-1) + 1))
-    matrix.data[:] = 1  # a word given twice is still present once
+    matrix.data[:] = 1  # a repeated word counts once
     return matrix
 
 

@@ -1,7 +1,7 @@
 """Graphs in numpy archives with the keys of the gnn-benchmark files.
 
-An archive is data from anywhere: nothing in it is unpickled, and no array is allocated before its declared shape
-has been compared with the bytes that are really there.
+An archive is untrusted data. The reader unpickles nothing, and compares the declared shape of each array with the bytes
+that are there before it allocates memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -23,20 +23,18 @@ from torch import Tensor
 from ..errors import SignnapError
 from ..graph import Graph, SparseFeatures
 from ..storage import cannot_read, replacing
-from .assemble import assemble
-from .csr import checked_csr
 
 _MAX_BYTES = 1 << 32
+_MAX_COLUMNS = 1 << 24
 NUMBERS, WHOLE, TEXT = "biuf", "iu", "U"  # numpy's one-letter kinds of data
 _DAMAGE = (OSError, EOFError, ValueError, RuntimeError, OverflowError, struct.error, zipfile.BadZipFile, zlib.error)
 
 
-def read_npz(path: str | Path, name: str | None = None, build: Callable[..., Graph] = assemble) -> Graph:
-    """Read ``adj_*``, ``attr_*`` (CSR parts, or dense ``adj_matrix`` and ``attr_matrix``), ``labels``, ``class_names``.
+def read_npz(path: str | Path, build: Callable[..., Graph], name: str | None = None) -> Graph:
+    """Read a graph from an archive; ``build`` makes the Graph from the arguments of ``Graph.from_edges``.
 
-    Without ``attr_*`` the features are structural ones, recognisable by ``feature_names``. The name of a public data
-    set becomes "… (own)": an archive may hold anything. ``build`` makes the graph of its parts; public data sets have
-    all of them, and keep their names.
+    The archive has ``adj_*`` and optionally ``attr_*`` (CSR parts, or dense ``adj_matrix`` and ``attr_matrix``),
+    ``labels`` and ``class_names``. Without ``attr_*``, ``build`` gets None for the features.
     """
     with NpzArchive(path) as archive:
         parts = graph_parts(archive, name or Path(path).stem)
@@ -47,9 +45,9 @@ def read_npz(path: str | Path, name: str | None = None, build: Callable[..., Gra
 
 
 def write_npz(path: str | Path, graph: Graph, **extra: np.ndarray) -> None:
-    """Write edges, features, labels and class names so that ``read_npz`` gives them back.
+    """Write edges, features, labels and class names in the layout that ``read_npz`` reads.
 
-    Ids, feature names and a split that the graph came with are not written; ``extra`` arrays go along under their own
+    The archive holds no ids, no feature names and no given split. ``extra`` arrays go into the archive under their own
     keys, which ``read_npz`` ignores.
     """
     arrays = dict(extra)
@@ -69,7 +67,7 @@ def write_npz(path: str | Path, graph: Graph, **extra: np.ndarray) -> None:
 
 
 class NpzArchive:
-    """A numpy archive read as data; every fault in it is a sentence that names the file."""
+    """An open numpy archive. Every fault in it raises an error that names the file."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -97,7 +95,7 @@ class NpzArchive:
         return SignnapError(f"{self.path} {what}")
 
     def array(self, key: str, kinds: str, ndim: int) -> np.ndarray:
-        """Read one array after checking that it holds the expected kind of data."""
+        """Read one array and check that it holds the expected kind of data."""
         if key not in self:
             found = ", ".join(sorted(name.removesuffix(".npy") for name in self._zip.namelist())) or "nothing"
             raise self.fault(f"has no array {key!r}: found {found}")
@@ -106,18 +104,18 @@ class NpzArchive:
             return np.lib.format.read_array(stream, allow_pickle=False)
 
     def kind(self, key: str) -> str:
-        """Which kind of data an array holds, by numpy's letter ("O": pickled objects)."""
+        """The kind of data in an array, as numpy's letter ("O" for pickled objects)."""
         return self._header(key)[1].kind
 
     @contextmanager
     def _opened(self, key: str) -> Iterator[IO[bytes]]:
-        """The bytes of one array; whatever fails while they are read is damage in words."""
+        """Yield the bytes of one array. Any failure while the caller reads them is reported as damage."""
         try:
             with self._zip.open(f"{key}.npy") as stream:
                 yield stream
-        except Exception as error:  # numpy passes on whatever its parsers of a damaged header raise
+        except Exception as error:  # numpy's parsers raise many types for a damaged header
             words = str(error).splitlines() if isinstance(error, _DAMAGE) else ()
-            reason = words[0] if words else "its header is none that numpy writes"
+            reason = words[0] if words else "numpy writes no such header"
             raise self.fault(f"is damaged at {key!r}: {reason}") from error
 
     def _header(self, key: str) -> tuple[tuple[int, ...], np.dtype, int]:
@@ -147,7 +145,7 @@ class NpzArchive:
 
 
 def graph_parts(archive: NpzArchive, name: str) -> dict[str, Any]:
-    """The arguments of ``Graph.from_edges`` for an open archive; ``x`` is None where it has no attributes."""
+    """The arguments of ``Graph.from_edges`` from an open archive; ``x`` is None if it has no attributes."""
     adjacency = _matrix(archive, "adj")
     nodes = adjacency.shape[0]
     if adjacency.shape[1] != nodes:
@@ -164,9 +162,9 @@ def graph_parts(archive: NpzArchive, name: str) -> dict[str, Any]:
 
 
 def _matrix(archive: NpzArchive, prefix: str) -> Any:
-    """The dense array or CSR matrix under this prefix, in single precision."""
+    """The dense array or the CSR matrix under this prefix, as float32."""
     if f"{prefix}_matrix" in archive:
-        with np.errstate(over="ignore"):  # as in checked_csr
+        with np.errstate(over="ignore"):  # Graph refuses an infinite number, as in checked_csr
             return archive.array(f"{prefix}_matrix", NUMBERS, 2).astype(np.float32, copy=False)
     data = archive.array(f"{prefix}_data", NUMBERS, 1)
     indices, indptr, shape = (archive.array(f"{prefix}_{part}", WHOLE, 1) for part in ("indices", "indptr", "shape"))
@@ -190,7 +188,7 @@ def _labels(archive: NpzArchive, nodes: int) -> Tensor | None:
 
 
 def _class_names(archive: NpzArchive, labels: Tensor | None) -> tuple[str, ...]:
-    """The names where they are plain text; some archives pickle them, and a graph needs no names."""
+    """The class names if they are plain text. Some archives pickle them; then the graph has no names."""
     if labels is None or "class_names" not in archive or archive.kind("class_names") not in TEXT:
         return ()
     names = archive.array("class_names", TEXT, 1)
@@ -198,7 +196,7 @@ def _class_names(archive: NpzArchive, labels: Tensor | None) -> tuple[str, ...]:
         raise archive.fault(f"has {len(names)} class names, but label {int(labels.max())} occurs")
     try:
         found = tuple(names.tolist())
-        "".join(found).encode()  # halves of characters cannot be printed or saved
+        "".join(found).encode()  # half a surrogate pair cannot be printed or saved
         return found
     except (ValueError, SystemError) as error:
         raise archive.fault("has class names that are not text") from error
@@ -207,3 +205,29 @@ def _class_names(archive: NpzArchive, labels: Tensor | None) -> tuple[str, ...]:
 def _csr_arrays(prefix: str, matrix: sp.csr_matrix) -> dict[str, np.ndarray]:
     parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
     return {f"{prefix}_{part}": array for part, array in parts.items()}
+
+
+def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Sequence[int]) -> sp.csr_matrix:
+    """Join untrusted CSR parts into a float32 matrix without duplicates and stored zeros.
+
+    Parts that do not fit together raise ValueError with a message for users. scipy itself would follow a wrong index
+    outside the array.
+    """
+    indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
+    if len(shape) != 2 or min(shape) < 0 or shape[1] > max(shape[0], _MAX_COLUMNS):
+        raise ValueError(f"the shape is {list(shape)}, expected rows and at most {_MAX_COLUMNS:,} columns")
+    if len(indptr) != shape[0] + 1:
+        raise ValueError(f"indptr has {len(indptr):,} entries for {shape[0]:,} rows, expected one more than rows")
+    if len(indices) != len(data):
+        raise ValueError(f"there are {len(indices):,} indices for {len(data):,} values")
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+        raise ValueError(f"indptr does not rise from 0 to {len(indices):,}")
+    outside = np.flatnonzero((indices < 0) | (indices >= shape[1]))
+    if len(outside):
+        row = int(np.searchsorted(indptr, outside[0], side="right")) - 1
+        raise ValueError(f"row {row} has column index {indices[outside[0]]}, expected 0 to {shape[1] - 1}")
+    with np.errstate(over="ignore"):  # an overflow becomes infinite, and Graph names the place of an infinite number
+        matrix = sp.csr_matrix((data.astype(np.float32), indices, indptr), shape=tuple(shape))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix

@@ -1,4 +1,4 @@
-"""Graphs that are already in memory: PyG Data, NetworkX graphs, scipy matrices."""
+"""Graphs from objects in memory: PyG Data, NetworkX graphs and scipy matrices."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..errors import SignnapError
 from ..graph import Graph
 from ..graph.arrays import as_tensor, endpoints, expect_inside
 from .assemble import assemble
-from .columns import ends_in_nul, first_repeat, object_keys, to_ids, written_out
-from .nodes import PARTS, as_list, describe_nodes, may_be_label
-from .tables import LABEL_NAMES, Table, listed
+from .cells import ends_in_nul, first_repeat, object_keys, to_ids, written_out
+from .node_table import LABEL_NAMES, PARTS, as_list, may_be_label, read_node_columns
+from .tables import Table, listed
 
 _log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _EDGE_NAMES = ("edge_weight", "edge_attr")
 
 
 def from_pyg(data: Any) -> Graph:
-    """Read a homogeneous PyG ``Data``: edge_index, x, y, and one-dimensional train, val and test masks."""
+    """Read edge_index, x, y and one-dimensional train, val and test masks of a homogeneous PyG ``Data``."""
     edge_index = getattr(data, "edge_index", None)
     if not isinstance(edge_index, Tensor):
         raise SignnapError(f"the PyG {type(data).__name__} has no edge_index: expected a homogeneous Data with one")
@@ -42,7 +42,7 @@ def from_pyg(data: Any) -> Graph:
 
 
 def from_scipy(adjacency: Any, x: Any = None) -> Graph:
-    """Read a square sparse adjacency, of which every non-zero is an edge, and a matrix with one row per node."""
+    """Read a square sparse adjacency, in which every non-zero is an edge, and features with one row per node."""
     if not sp.issparse(adjacency):
         raise SignnapError(f"the adjacency is a {type(adjacency).__name__}: expected a scipy sparse matrix")
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
@@ -63,11 +63,11 @@ def from_networkx(
     feature_columns: Sequence[str] | None = None,
     categorical_columns: Sequence[str] | None = None,
 ) -> Graph:
-    """Read any NetworkX graph; its nodes, as integers or text, are the ids.
+    """Read any NetworkX graph. Its nodes, as integers or text, are the ids.
 
-    Features are the vectors in attribute "x" (or "feat"), else all numeric attributes. Text becomes categories only
-    where ``feature_columns`` or ``categorical_columns`` name it: an attribute like "club" is more often the answer
-    than a clue.
+    Features are the vectors in attribute "x" (or "feat", "features"), else all numeric attributes. A text attribute is
+    a feature only if ``feature_columns`` or ``categorical_columns`` name it: an attribute such as "club" is more often
+    the label.
     """
     nodes = list(graph.nodes)
     row = {node: number for number, node in enumerate(nodes)}
@@ -80,36 +80,35 @@ def from_networkx(
     place = lambda number: f"{title}, node {str(ids[number])!r}"
     columns = {name: _column(name, values, place) for name, values in attributes.items() if not _is_vector(values)}
     table = Table(title, columns, place)
-    told = label_column, split_column, *as_list(categorical_columns)
-    chosen = _default_features(attributes, table, told) if feature_columns is None else feature_columns
+    named = label_column, split_column, *as_list(categorical_columns)
+    chosen = _default_features(attributes, table, named) if feature_columns is None else feature_columns
     wanted: list[str] = []
     for name in as_list(chosen):
         unfolded = _unfold(name, attributes.get(name, []), ids)
-        if taken := [column for column in unfolded if column in (*told, *as_list(chosen), *wanted)]:
-            found = f"attribute {name!r} of {title} gives a feature {taken[0]!r}, which is an attribute as well"
-            raise SignnapError(f"{found}: expected different names, so rename one")
+        if taken := [column for column in unfolded if column in (*named, *as_list(chosen), *wanted)]:
+            clash = f"attribute {name!r} of {title} gives a feature {taken[0]!r}, which is an attribute as well"
+            raise SignnapError(f"{clash}: expected different names, so rename one")
         columns |= unfolded
         wanted += unfolded or [name]
-    x, fields = describe_nodes(
+    found = read_node_columns(
         table,
         label_column=label_column,
         split_column=split_column,
         feature_columns=wanted,
         categorical_columns=categorical_columns,
     )
-    if graph.name:
-        fields["name"] = str(graph.name)
-    return assemble(ends[:, 0], ends[:, 1], x, len(nodes), ids=ids, **fields)
+    fields = {"ids": ids, **found.graph_fields()} | ({"name": str(graph.name)} if graph.name else {})
+    return assemble(ends[:, 0], ends[:, 1], found.x, len(nodes), **fields)
 
 
 def _note_unused(title: str, names: list[str]) -> None:
-    """Say that edges are there or not, whatever else is known of them, as for the other columns of an edge list."""
+    """Warn that attributes of edges are ignored: an edge exists or not."""
     if names:
         _log.warning("%s: weights of edges are not used; ignored %s", title, listed(names))
 
 
 def _check_weights(entries: sp.coo_matrix) -> None:
-    """Refuse what cannot be told to be an edge or none, as in an .npz archive."""
+    """Refuse entries that are not finite numbers: they are neither an edge nor none."""
     if entries.dtype.kind not in "biuf":
         raise SignnapError(f"the adjacency holds {entries.dtype}: expected finite numbers")
     wrong = np.flatnonzero(~np.isfinite(entries.data))
@@ -119,7 +118,7 @@ def _check_weights(entries: sp.coo_matrix) -> None:
 
 
 def _class_numbers(y: Any, count: int) -> Tensor | None:
-    """One class per node, negative or NaN being none; anything else (targets of a whole graph) is not a label."""
+    """One class per node; negative numbers and NaN mean no label. A y of other shape or type is ignored with a note."""
     if y is None:
         return None
     try:
@@ -135,7 +134,7 @@ def _class_numbers(y: Any, count: int) -> Tensor | None:
 
 
 def _whole(y: Tensor) -> Tensor | None:
-    """Numbers as integers, NaN being −1; None if some have a fraction or are complex."""
+    """Numbers as integers, NaN as −1; None if some are complex or have a fraction."""
     if y.is_complex():
         return None
     if not y.is_floating_point():
@@ -145,7 +144,7 @@ def _whole(y: Tensor) -> Tensor | None:
 
 
 def _given_split(data: Any, count: int) -> dict[str, Tensor] | None:
-    """The parts that have a mask; whoever uses the split says which of them is missing."""
+    """The rows of each part that has a mask. ``make_split`` reports a missing part."""
     masks: dict[str, Any] = {part: getattr(data, f"{part}_mask", None) for part in PARTS}
     usable = {part: mask for part, mask in masks.items() if _is_mask(mask, count)}
     ignored = [f"{part}_mask" for part, mask in masks.items() if mask is not None and part not in usable]
@@ -173,7 +172,7 @@ def _networkx_ids(nodes: list[Any]) -> np.ndarray:
 
 
 def _attributes(graph: Any, title: str) -> dict[str, list[Any]]:
-    """The values of every node attribute in node order, None where a node has none."""
+    """The values of every node attribute in the order of the nodes; None for a node without the attribute."""
     names = list(dict.fromkeys(name for _, found in graph.nodes(data=True) for name in found))
     written = written_out(names, lambda number: f"the name of node attribute {number} of {title}")
     if len({*written}) < len(written):
@@ -184,23 +183,23 @@ def _attributes(graph: Any, title: str) -> dict[str, list[Any]]:
 
 
 def _expect_values(attributes: dict[str, list[Any]], **roles: Sequence[str | None]) -> None:
-    """Refuse vectors where one value per node is wanted."""
+    """Refuse an attribute of vectors in a role that needs one value per node."""
     for role, names in roles.items():
         for name in names:
             if name is not None and _is_vector(attributes.get(name, [])):
                 raise SignnapError(f"node attribute {name!r} holds vectors: expected one value per node for the {role}")
 
 
-def _default_features(attributes: dict[str, list[Any]], table: Table, told: Sequence[str | None]) -> list[str]:
-    """The attributes that are features where nobody says it; ``told`` are those of which something was said."""
+def _default_features(attributes: dict[str, list[Any]], table: Table, named: Sequence[str | None]) -> list[str]:
+    """Guess the attributes that are features. ``named`` are the attributes to which the user gave a role."""
     vectors = [name for name in _VECTOR_NAMES if _is_vector(attributes.get(name, []))]
     if vectors:
-        _note_other_attributes(vectors[0], [name for name in attributes if name not in told], table.title)
+        _note_other_attributes(vectors[0], [name for name in attributes if name not in named], table.title)
         return vectors[:1]
     numbers = (int, float, np.number, np.bool_, type(None))
-    named = [name for name in table.columns if name not in told and name.lower() in LABEL_NAMES]
-    labels = [name for name in named if may_be_label(table, name)]
-    rest = {name: values for name, values in attributes.items() if name not in (*told, *labels)}
+    likely = [name for name in table.columns if name not in named and name.lower() in LABEL_NAMES]
+    labels = [name for name in likely if may_be_label(table, name)]
+    rest = {name: values for name, values in attributes.items() if name not in (*named, *labels)}
     chosen = [name for name, values in rest.items() if all(isinstance(value, numbers) for value in values)]
     ignored = [name for name in rest if name not in chosen]
     if ignored:
@@ -209,7 +208,7 @@ def _default_features(attributes: dict[str, list[Any]], table: Table, told: Sequ
 
 
 def _note_other_attributes(vector: str, names: list[str], title: str) -> None:
-    """Say what is left out where vectors are there; an attribute named like a label may be the label."""
+    """Name the attributes that are ignored in favour of a vector. An attribute named like a label may be the label."""
     ignored = [name for name in names if name != vector and name.lower() not in LABEL_NAMES]
     if ignored:
         _log.warning("%s: features from attribute %r; ignored other attributes: %s", title, vector, listed(ignored))
@@ -220,7 +219,7 @@ def _is_vector(values: list[Any]) -> bool:
 
 
 def _unfold(name: str, values: list[Any], ids: np.ndarray) -> dict[str, Any]:
-    """The columns of an attribute that holds one vector per node; none if it does not."""
+    """One column per entry of an attribute that holds one vector per node; no columns for any other attribute."""
     import pyarrow as pa
 
     if not _is_vector(values):
@@ -238,7 +237,7 @@ def _vector(name: str, value: Any, node: Any) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float64).ravel()
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        found = f"attribute {name!r} of node {str(node)!r} holds something else than numbers"
+        found = f"attribute {name!r} of node {str(node)!r} does not hold numbers"
         raise SignnapError(f"{found} ({error}): expected a vector of them") from error
 
 

@@ -1,9 +1,18 @@
-"""The Planetoid citation graphs: cora, citeseer and pubmed."""
+"""The Planetoid citation graphs cora, citeseer and pubmed, from their Python 2 pickles.
+
+A pickle is a program. The reader here runs none of it: the few globals that these files name become inert records, the
+arrays are built from the records afterwards, and any other global is an error.
+"""
 
 from __future__ import annotations
 
+import io
+import pickle
+import pickletools
+from collections import defaultdict
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,16 +20,22 @@ import torch
 
 from ..errors import SignnapError
 from ..graph import Graph
-from .pickles import read_pickle
+from ..storage import cannot_read
+from .npz import checked_csr
 
 _VALIDATION_NODES = 500
+_MAX_BYTES = 1 << 27
+_NUMBER_TYPES = ("f4", "f8", "i4", "i8")
+_DAMAGE = (
+    pickle.UnpicklingError, ArithmeticError, AttributeError, EOFError, LookupError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
 
 
 def read_planetoid(folder: Path, name: str) -> Graph:
-    """Read ``ind.<name>.*``: the nodes of ``allx`` come first, those of ``tx`` stand where ``test.index`` says.
+    """Read ``ind.<name>.*``. The nodes of ``allx`` come first; ``test.index`` gives the node of each row of ``tx``.
 
-    Citeseer's ``test.index`` leaves out 15 nodes: they stay in the graph without features and label. The public
-    split is the rows of ``y``, the next 500 nodes, and ``test.index``.
+    The ``test.index`` of citeseer skips 15 nodes, which stay in the graph without features and label. The public split
+    consists of the rows of ``y``, the next 500 nodes, and ``test.index``.
     """
     at = {part: folder / f"ind.{name}.{part}" for part in ("y", "tx", "ty", "allx", "ally", "graph", "test.index")}
     source, target, nodes = _edges(at["graph"])
@@ -49,7 +64,7 @@ def read_planetoid(folder: Path, name: str) -> Graph:
 
 
 def _edges(path: Path) -> tuple[np.ndarray, np.ndarray, int]:
-    """Endpoints from the dictionary of neighbour lists, which has one key per node."""
+    """Endpoints and number of nodes from the dictionary of neighbour lists, which has one key per node."""
     neighbours = read_pickle(path)
     try:
         degrees = [len(others) for others in neighbours.values()]
@@ -83,7 +98,7 @@ def _labels(path: Path, rows: int | None = None) -> np.ndarray:
 
 
 def _test_rows(path: Path, first: int, nodes: int) -> np.ndarray:
-    """The node of every row of ``tx``, all of them distinct and behind the ``first`` ones."""
+    """The node of every row of ``tx``: each node once, and none of the ``first`` nodes."""
     try:
         lines = path.read_text(encoding="ascii").split()
     except (OSError, UnicodeDecodeError) as error:
@@ -96,3 +111,100 @@ def _test_rows(path: Path, first: int, nodes: int) -> np.ndarray:
             )
         seen[int(line)] = None
     return np.fromiter(seen, np.int64)
+
+
+# -- pickles -----------------------------------------------------------------------------------------------------------
+
+
+class _Record:
+    """What a pickle says about an object: the arguments of its constructor, and its state. Nothing is executed."""
+
+    args: tuple[Any, ...]
+    state: Any = None
+
+    def __new__(cls, *args: Any) -> _Record:
+        record = super().__new__(cls)
+        record.args = args
+        return record
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class _Array(_Record):
+    pass
+
+
+class _NumberType(_Record):
+    pass
+
+
+class _Csr(_Record):
+    pass
+
+
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _NumberType,
+    ("scipy.sparse.csr", "csr_matrix"): _Csr,
+    ("collections", "defaultdict"): defaultdict,
+    ("__builtin__", "list"): list,
+}
+
+
+def read_pickle(path: Path) -> Any:
+    """Read the numpy array, CSR matrix or plain container in a Python 2 pickle."""
+    try:
+        size = path.stat().st_size
+        if size > _MAX_BYTES:
+            raise SignnapError(f"{path} is {size:,} bytes long, the limit is {_MAX_BYTES:,}")
+        content = path.read_bytes()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    try:
+        _check_sizes(content)
+        return _built(_Reader(content, path).load())
+    except _DAMAGE as error:
+        raise SignnapError(f"{path} is damaged, or no pickle of numbers: {error or type(error).__name__}") from error
+
+
+class _Reader(pickle.Unpickler):
+    """An unpickler that knows the globals in ``_ALLOWED`` and refuses all others."""
+
+    def __init__(self, content: bytes, path: Path) -> None:
+        super().__init__(io.BytesIO(content), fix_imports=False, encoding="latin1")
+        self._path = path
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise SignnapError(
+                f"{self._path} asks for {module}.{name}: a data file must not run code, so it is not read"
+            )
+        return _ALLOWED[module, name]
+
+
+def _check_sizes(content: bytes) -> None:
+    """Refuse lengths and memo places beyond the size of the file: the unpickler would allocate them unchecked."""
+    for operation, argument, _ in pickletools.genops(content):
+        if operation.name == "LONG_BINPUT" and int(argument or 0) > len(content):
+            raise ValueError(f"memo place {argument} in a file of {len(content)} bytes")
+
+
+def _built(found: Any) -> Any:
+    if isinstance(found, _Csr):
+        data, indices, indptr = (_array(found.state[part]) for part in ("data", "indices", "indptr"))
+        return checked_csr(data, indices, indptr, found.state["_shape"])
+    return _array(found) if isinstance(found, _Record) else found
+
+
+def _array(record: Any) -> np.ndarray:
+    """Build an array from the state that numpy pickles: (version, shape, dtype, Fortran order, bytes)."""
+    if not isinstance(record, _Array):
+        raise TypeError(f"found {type(record).__name__} where an array was expected")
+    _, shape, kind, by_columns, raw = record.state
+    code, byte_order = kind.args[0], kind.state[1]
+    if code not in _NUMBER_TYPES or byte_order not in "<>":
+        raise ValueError(f"found an array of {byte_order}{code}, expected one of {', '.join(_NUMBER_TYPES)}")
+    numbers = np.frombuffer(raw.encode("latin1"), dtype=byte_order + code)
+    return numbers.reshape(shape, order="F" if by_columns else "C")

@@ -1,25 +1,30 @@
-"""Which labelled nodes are for training, for validation and for testing.
+"""Splits of the labelled nodes into training, validation and test nodes.
 
 A split is written as ``paper``, ``public``, ``per-class:20:30`` or ``random:0.1:0.1`` (training and validation; the
-rest is for testing), each optionally after ``inductive:``; ``inductive`` alone is ``inductive:paper``.
+rest is for testing), each optionally after ``inductive:``. ``inductive`` alone means ``inductive:paper``.
+
+``parse_split`` checks settings before torch is needed, so this module imports array libraries on first use.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SignnapError
-from ..graph import Graph
-from .catalog import DATASETS
-from .load import load_graph
-from .split_names import parse_split
+from .public import DATASETS
 
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from ..graph import Graph
+
+    Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+_INDUCTIVE = "inductive"
+_PARTS = ("train", "val", "test")
 _PAPER_SEED = 42
 _PAPER_PER_CLASS = (20, 30)
 _PAPER_INDUCTIVE = (20_000, 5_000)
@@ -30,12 +35,10 @@ _GRAMMAR = (
     "(shares below 1 in sum, such as random:0.1:0.1), optionally after inductive:"
 )
 
-Parts = tuple[np.ndarray, np.ndarray, np.ndarray]
-
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Node rows for training, validation and testing, disjoint and all labelled."""
+    """Node rows for training, validation and testing: disjoint, and all labelled."""
 
     train: Tensor
     val: Tensor
@@ -44,30 +47,47 @@ class Split:
     inductive: bool = False
 
     def training_graph(self, graph: Any) -> Graph:
-        """What a method may see while it trains: inductively, nothing but the training nodes (spec §1).
+        """The graph that a method sees in training: the whole graph, or with ``inductive`` its training nodes only.
 
-        Rows of that graph follow ``train``; every other node and all its edges are gone.
+        The rows of an inductive training graph follow ``train``. It has no edges to other nodes.
         """
+        from .load import load_graph
+
         graph = load_graph(graph)
         return graph.subgraph(self.train) if self.inductive else graph
 
 
-def make_split(graph: Any, spec: str, seed: int = 0) -> Split:
-    """Split a labelled graph, or whatever ``load_graph`` takes, as ``spec`` says.
+def parse_split(spec: str) -> tuple[str, bool]:
+    """The rule that chooses the nodes, and whether training hides the validation and test nodes.
 
-    ``seed`` matters to ``per-class`` and ``random`` only.
-
-    ``paper`` is the authors' own: the public split of the Planetoid graphs, 20,000 and 5,000 nodes of
-    coauthor_physics (inductive), and 20 and 30 nodes of each class everywhere else.
+    >>> parse_split("random:0.1:0.1"), parse_split("inductive:random:0.1:0.1"), parse_split("inductive")
+    (('random:0.1:0.1', False), ('random:0.1:0.1', True), ('paper', True))
     """
+    if spec == _INDUCTIVE:
+        return "paper", True
+    rule = spec.removeprefix(f"{_INDUCTIVE}:")
+    return rule, rule != spec
+
+
+def make_split(graph: Any, spec: str, seed: int = 0) -> Split:
+    """Split a labelled graph, or anything that ``load_graph`` accepts.
+
+    ``paper`` is the split of the paper's authors: the public split of the Planetoid graphs, 20,000 training and 5,000
+    validation nodes of coauthor_physics (inductive), and 20 and 30 nodes of each class of any other graph. ``seed``
+    matters to ``per-class`` and ``random`` only.
+    """
+    import torch
+
+    from .load import load_graph
+
     graph = load_graph(graph)
     rule, inductive = parse_split(spec)
-    name = f"inductive:{rule}" if inductive else rule
+    name = f"{_INDUCTIVE}:{rule}" if inductive else rule
     labels = _labels(graph)
     parts: Parts | None
     if rule == "paper":
         parts = _paper(graph, labels)
-        inductive = inductive or _setting(graph) == "inductive"
+        inductive = inductive or _setting(graph) == _INDUCTIVE
     elif rule == "public":
         parts = _public(graph, labels)
     else:
@@ -89,20 +109,22 @@ def _setting(graph: Graph) -> str:
 
 
 def _paper(graph: Graph, labels: np.ndarray) -> Parts:
-    """The authors' index sets, all of them functions of the labels and the seed 42 (spec §1)."""
+    """The index sets of the authors' code, which shuffles with the fixed seed 42."""
     if graph.name in DATASETS and DATASETS[graph.name].family == "planetoid":
         return _public(graph, labels)
-    if _setting(graph) == "inductive":
+    if _setting(graph) == _INDUCTIVE:
         return _cut(graph, labels, *_PAPER_INDUCTIVE, seed=_PAPER_SEED)
     return _per_class(graph, labels, *_PAPER_PER_CLASS, seed=_PAPER_SEED)
 
 
 def _public(graph: Graph, labels: np.ndarray) -> Parts:
-    """The split the data set came with, less nodes without a label."""
+    """The split that the graph came with, without nodes that have no label."""
+    import numpy as np
+
     given = graph.given_split or {}
-    if missing := [part for part in ("train", "val", "test") if part not in given]:
+    if missing := [part for part in _PARTS if part not in given]:
         raise SignnapError(f"graph {graph.name} comes without a split of its own: it has no {missing[0]} nodes marked")
-    train, val, test = (given[part].cpu().numpy() for part in ("train", "val", "test"))
+    train, val, test = (given[part].cpu().numpy() for part in _PARTS)
     nodes, times = np.unique(np.concatenate([train, val, test]), return_counts=True)
     if (times > 1).any():
         raise SignnapError(f"the split that came with graph {graph.name} has node {nodes[times > 1][0]} twice")
@@ -110,7 +132,7 @@ def _public(graph: Graph, labels: np.ndarray) -> Parts:
 
 
 def _drawn(graph: Graph, labels: np.ndarray, rule: str, *, seed: int) -> Parts | None:
-    """Draw by one of the two rules with numbers; None where ``rule`` is neither."""
+    """A random split by ``per-class`` or ``random``; None if ``rule`` is neither."""
     if match := _PER_CLASS.fullmatch(rule):
         train, val = int(match[1]), int(match[2])
         if train and val:
@@ -124,7 +146,9 @@ def _drawn(graph: Graph, labels: np.ndarray, rule: str, *, seed: int) -> Parts |
 
 
 def _per_class(graph: Graph, labels: np.ndarray, train: int, val: int, *, seed: int) -> Parts:
-    """Each class shuffled and cut, then each part shuffled once more, exactly as the authors did."""
+    """Shuffle and cut each class, then shuffle each part once more, exactly as the authors' code does."""
+    import numpy as np
+
     parts: list[list[np.ndarray]] = []
     for label in np.unique(labels[labels >= 0]):
         members = np.flatnonzero(labels == label)
@@ -138,12 +162,15 @@ def _per_class(graph: Graph, labels: np.ndarray, train: int, val: int, *, seed: 
 
 
 def _cut(graph: Graph, labels: np.ndarray, train: int, val: int, *, seed: int) -> Parts:
-    """All labelled nodes shuffled and cut."""
+    """Shuffle all labelled nodes and cut."""
+    import numpy as np
+
     first, second, third = np.split(_shuffled(np.flatnonzero(labels >= 0), seed), [train, train + val])
     return _filled(graph, first, second, third)
 
 
 def _filled(graph: Graph, *parts: np.ndarray) -> Parts:
+    """Refuse a split with an empty part."""
     train, val, test = parts
     if not min(len(part) for part in parts):
         sizes = f"{len(train):,} training, {len(val):,} validation and {len(test):,} test nodes"

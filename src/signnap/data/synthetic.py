@@ -1,4 +1,4 @@
-"""The generated graph: attributed, with known truth; it needs no file and no network."""
+"""A generated graph with features and known communities. It needs no file and no network."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def synthetic_graph(
     words_per_node: int = 15,
     topic_share: float = 0.25,
 ) -> Graph:
-    """Communities with uneven degrees, bag-of-words features, and a stated share of edges that are wrong.
+    """Generate communities with uneven degrees and bag-of-words features, and a given share of spurious edges.
 
-    Labels are the communities. Exactly ⌊share·edges⌋ of the drawn edges join different communities, the rest join
-    the same; degrees are uneven (log-normal propensities, as in a degree-corrected block model). Each node writes
-    ``words_per_node`` words, a ``topic_share`` of them from its community's own vocabulary, the others from a
-    background that all share. A pure function of its arguments.
+    Labels are the communities. Exactly ⌊wrong_edges · edges⌋ edges join different communities, all others the same
+    community. Degrees follow log-normal propensities, as in a degree-corrected block model. Each node has
+    ``words_per_node`` words: a ``topic_share`` of them from the vocabulary of its community, the others from a
+    background that all nodes share. The same arguments always give the same graph.
 
     >>> synthetic_graph(0)
     Graph(synthetic: 3,000 nodes, 9,000 edges, 1,000 features, 6 classes)
@@ -38,7 +38,7 @@ def synthetic_graph(
 
 
 def _edges(rng: np.random.Generator, label: np.ndarray, count: int, wrong: float) -> tuple[np.ndarray, np.ndarray]:
-    """Draw distinct undirected edges: first the right ones, then the wrong ones."""
+    """Draw distinct undirected edges: first those inside communities, then the spurious ones."""
     propensity = rng.lognormal(sigma=0.8, size=len(label))
     pairs = np.empty(0, dtype=np.int64)
     quota = int(wrong * count)
@@ -59,7 +59,7 @@ def _first_seen(values: np.ndarray) -> np.ndarray:
 def _bags_of_words(
     rng: np.random.Generator, label: np.ndarray, words: int, per_node: int, topic_share: float
 ) -> sp.csr_matrix:
-    """Binary features: Zipf-like word frequencies, with one shuffled order of words per community and one for all."""
+    """Draw 0/1 features. Word frequencies follow Zipf's law, in one random order per community and one for all."""
     frequency = 1 / np.arange(1, words + 1)
     frequency /= frequency.sum()
     orders = np.stack([rng.permutation(words) for _ in range(label.max() + 2)])

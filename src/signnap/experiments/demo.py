@@ -12,7 +12,9 @@ from torch import Tensor
 
 from .. import rng
 from ..analyze import stability
-from ..data import Split, make_split, synthetic_graph, write_embeddings
+from ..data.embeddings import write_embeddings
+from ..data.splits import Split, make_split
+from ..data.synthetic import synthetic_graph
 from ..errors import SignnapError
 from ..evaluate import score
 from ..graph import Graph, SparseFeatures

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from .. import rng
-from ..data import Split, load_graph, make_split
-from ..data.split_names import parse_split
+from ..data.load import load_graph
+from ..data.splits import Split, make_split, parse_split
 from ..errors import SignnapError
 from ..evaluate import Score, score, score_classes, score_most_frequent
 from ..evaluate.parts import labelled_parts

@@ -11,7 +11,7 @@ import torch
 
 from .. import rng
 from ..analyze import stability
-from ..data import Split
+from ..data.splits import Split
 from ..errors import unknown_name
 from ..evaluate import linear_probe
 from ..evaluate.probe import ProbeSettings

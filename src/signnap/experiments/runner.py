@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from ..data import load_graph, make_split
+from ..data.load import load_graph
+from ..data.splits import make_split
 from ..errors import SignnapError
 from ..evaluate import probe_settings
 from ..graph import Graph

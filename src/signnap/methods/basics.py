@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from ..data.split_names import parse_split
+from ..data.splits import parse_split
 from ..errors import SignnapError
 from ..train.rates import rate_factor
 

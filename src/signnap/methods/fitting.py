@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..config import to_toml
 from ..contracts import Objective
-from ..data import load_graph
+from ..data.load import load_graph
 from ..errors import SignnapError
 from ..graph import Graph
 from ..train.checkpoint import RunFolder

@@ -17,7 +17,8 @@ from torch.nn.parameter import is_lazy
 from .. import rng
 from ..config import build, to_toml
 from ..contracts import Encoder
-from ..data import load_graph, make_split
+from ..data.load import load_graph
+from ..data.splits import make_split
 from ..errors import SignnapError, unknown_name
 from ..graph import Graph, View
 from ..train.checkpoint import RunFolder

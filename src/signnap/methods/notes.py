@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data.structure import COLUMNS
+from ..data.assemble import STRUCTURAL_COLUMNS
 from ..data.tables import listed
 from ..graph import Graph, SparseFeatures
 from .basics import Basics
@@ -57,7 +57,7 @@ def note_features(graph: Graph, normalized: bool) -> None:
             _log.warning("all nodes have the same features, so that nothing but edges tells one from another")
     elif normalized and _all_alike_normalized(part):
         _log.warning("rows are normalised, which makes them all the same: train with normalize_features=false")
-    elif normalized and graph.feature_names != COLUMNS:
+    elif normalized and graph.feature_names != STRUCTURAL_COLUMNS:
         _note_normalized(abs(part), graph)
 
 

@@ -11,7 +11,8 @@ from torch.nn.functional import cross_entropy
 
 from .. import rng
 from ..contracts import Encoder, Perturbation
-from ..data import load_graph, make_split
+from ..data.load import load_graph
+from ..data.splits import make_split
 from ..encoders import build_encoder
 from ..errors import SignnapError
 from ..graph import Graph, View

@@ -6,7 +6,7 @@ from importlib import resources
 from typing import Any
 
 from ...config import read_toml
-from ...data.catalog import DATASETS
+from ...data.public import DATASETS
 from ...evaluate import Summary, plus_minus
 from ...methods.registry import method_class
 from .. import markdown

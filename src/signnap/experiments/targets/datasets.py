@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...data import load_graph, make_split
+from ...data.load import load_graph
+from ...data.splits import make_split
 from .. import markdown
 from ..paper import GRAPHS, reported
 

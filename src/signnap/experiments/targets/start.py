@@ -10,7 +10,7 @@ from math import exp, log
 from statistics import correlation, fmean, stdev, variance
 from typing import Any, NamedTuple
 
-from ...data.catalog import DATASETS
+from ...data.public import DATASETS
 from .. import markdown
 from ..cells import Cell
 from ..paper import GRAPHS, cell, reported

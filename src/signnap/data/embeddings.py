@@ -1,4 +1,4 @@
-"""Embeddings in files, one row per node, keyed by the user's own ids."""
+"""Embeddings in files: one row per node, with the node ids of the user."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import numpy as np
 from ..errors import SignnapError
 from ..graph import Graph
 from ..storage import replacing
-from .columns import first_repeat, keys, object_keys, own_ids
-from .features import numbers
-from .nodes import complete
-from .tables import ID_NAMES, Table, check_file, read_table
+from .cells import first_repeat, id_keys, keys, numbers, object_keys, typed_ids
+from .tables import ID_NAMES, HeaderRule, Table, check_file, read_table
 
 _log = logging.getLogger(__name__)
 
@@ -22,9 +20,9 @@ EMBEDDING_SUFFIXES = (".npy", ".csv", ".parquet")
 
 
 def write_embeddings(path: str | Path, embeddings: np.ndarray, ids: np.ndarray | None = None) -> None:
-    """Write a file in the format of its suffix: .npy holds the bare rows, .csv and .parquet columns id, e0, e1, …
+    """Write embeddings in the format of the suffix.
 
-    Without ``ids`` the id is the row number.
+    .npy holds the rows only; .csv and .parquet have the columns id, e0, e1, … Without ``ids``, row numbers are the ids.
     """
     path = Path(path)
     suffix = _suffix(path)
@@ -40,23 +38,23 @@ def write_embeddings(path: str | Path, embeddings: np.ndarray, ids: np.ndarray |
 
 
 def _write_npy(path: Path, embeddings: np.ndarray) -> None:
-    """As ``np.save``, except that it loses the last bytes on a full disk without a word."""
+    """Write the array as ``np.save`` does. On a full disk, ``np.save`` loses the last bytes and raises no error."""
     with open(path, "wb") as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(embeddings))
         file.write(embeddings.data)
 
 
 def read_embeddings(path: str | Path, graph: Graph | None = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read float32 rows and, where the file has an id column, their ids.
+    """Read float32 rows, and their ids if the file has a column of ids.
 
-    The ids are found by the column's name. Under another name they are found if the graph is given that has them.
+    A usual name identifies the column of ids. Given the ``graph``, a column with all ids of the graph is found as well.
     """
     path = Path(path)
     suffix = _suffix(path)
     check_file(path)
     if suffix == ".npy":
         return _read_npy(path), None
-    table = read_table(path, header=[[name] for name in ID_NAMES], keys=1, counted=True)
+    table = read_table(path, HeaderRule([[name] for name in ID_NAMES], keys=1, numbered=True))
     if not len(table):
         raise SignnapError(f"{path} holds no rows below its header: expected one per node")
     key = table.first_of(ID_NAMES) or (None if graph is None else _column_of_ids(table, graph))
@@ -65,14 +63,14 @@ def read_embeddings(path: str | Path, graph: Graph | None = None) -> tuple[np.nd
         raise SignnapError(f"{path} has no columns of numbers: expected id, e0, e1, …")
     if key is None:
         _log.info("%s: no column of ids (%s), so all rows are in the graph's order", path, ", ".join(ID_NAMES))
-    return np.column_stack(columns), None if key is None else own_ids(complete(table, key), table, key)
+    return np.column_stack(columns), None if key is None else typed_ids(id_keys(table, key), table, key)
 
 
 def _column_of_ids(table: Table, graph: Graph) -> str | None:
-    """The first column with a name, or else the index that a data frame left without one, if it holds the graph's ids.
+    """The first named column, or else the unnamed index of a data frame, if it holds the ids of the graph.
 
-    Taken for a dimension they would spoil the embedding, and their rows stand in any order. Nothing less than all
-    ids, each of them once, is proof: a dimension may hold some of them. An index that counts the rows proves nothing.
+    As a dimension, ids would spoil the embedding, and the rows may have another order than the graph. Only a column
+    with all ids, each once, counts as ids: a dimension may hold some of them. An index that counts the rows is none.
     """
     expected, rows = sorted(_graph_keys(graph).to_pylist()), [str(row) for row in range(len(table))]
     named = [name for name in table.columns if name not in table.nameless]
@@ -86,9 +84,9 @@ def _column_of_ids(table: Table, graph: Graph) -> str | None:
 
 
 def align(embeddings: np.ndarray, ids: np.ndarray | None, graph: Graph) -> np.ndarray:
-    """Put rows into the order of the graph's nodes; ids are compared as everywhere, 7, "7" and 7.0 being one.
+    """Put rows into the order of the graph's nodes. The ids 7, "7" and 7.0 are the same.
 
-    Rows without ids must already be in that order.
+    Rows without ids must already have this order.
     """
     count = graph.num_nodes
     if ids is None:
@@ -143,20 +141,20 @@ def _write_table(path: Path, embeddings: np.ndarray, ids: np.ndarray) -> None:
     key = pa.array(ids) if ids.dtype.kind in "iu" else object_keys(ids.tolist())
     columns = {"id": key} | {f"e{number}": pa.array(column) for number, column in enumerate(embeddings.T)}
     write = csv.write_csv if path.suffix.lower() == ".csv" else parquet.write_table
-    with open(path, "wb") as file:  # Arrow itself opens no file whose name is not UTF-8
+    with open(path, "wb") as file:  # Arrow opens only files with UTF-8 names
         write(pa.table(columns), file)
 
 
 def _read_npy(path: Path) -> np.ndarray:
-    """Map the file instead of loading it: no size it claims is allocated, and no object in it is ever built."""
+    """Map the file into memory: a false size allocates nothing, and no pickled object is built."""
     try:
         array = np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # numpy passes on whatever its parsers of a damaged header raise
+    except Exception as error:  # numpy's parsers raise many types for a damaged header
         reason = "it holds pickled objects" if "Python objects" in str(error) else "it is damaged or something else"
         raise SignnapError(f"{path} is not a plain .npy array of numbers: {reason}") from error
     return _checked(array, f"the embeddings in {path}")
 
 
 def _graph_keys(graph: Graph) -> Any:
-    """The ids of a graph, which are its row numbers if it came without."""
+    """The ids of a graph as text; row numbers if it has no ids."""
     return object_keys(range(graph.num_nodes) if graph.ids is None else graph.ids.tolist())
