@@ -17,7 +17,7 @@ class RedundancyReduction(Objective):
         correlation = standardised(z1).t() @ standardised(z2) / len(z1)
         agree = (1 - correlation.diagonal()).square().sum()
         differ = correlation.square().sum() - correlation.diagonal().square().sum()
-        return Terms(agree + self.off_diagonal * differ, agree, differ)
+        return Terms(agree + self.off_diagonal * differ, {"agree": agree, "differ": differ})
 
 
 def standardised(z: Tensor) -> Tensor:

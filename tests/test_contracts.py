@@ -203,7 +203,7 @@ def test_your_own_parts_need_only_the_contract():
 @pytest.mark.parametrize("bound", [None, 0.5])
 def test_the_numbers_of_terms_are_free_of_their_graph(bound):
     loss = torch.ones((), requires_grad=True) * 2
-    terms = Terms(loss, loss + 1, loss + 2, None if bound is None else loss * bound)
-    wanted = {"loss": 2.0, "loss_1": 3.0, "loss_2": 4.0} | ({} if bound is None else {"mutual_information_bound": 1.0})
+    terms = Terms(loss, {"near": loss + 1, "far": loss + 2}, None if bound is None else loss * bound)
+    wanted = {"loss": 2.0, "near": 3.0, "far": 4.0} | ({} if bound is None else {"mutual_information_bound": 1.0})
     assert {name: float(number) for name, number in terms.numbers().items()} == wanted
     assert not any(number.requires_grad for number in terms.numbers().values())

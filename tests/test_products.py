@@ -130,7 +130,9 @@ def test_pairs_and_their_gradients(onednn, calls):
     assert len(calls) == 3
 
 
-@pytest.mark.parametrize(("objective", "d"), [(NCE(64, share=0), 16), (AllPairs(0.3), 16), (AllPairs(0.3, 20), 32)])
+@pytest.mark.parametrize(
+    ("objective", "d"), [(NCE(64, negatives_group=0), 16), (AllPairs(0.3), 16), (AllPairs(0.3, 20), 32)]
+)
 def test_objectives_agree_with_torch(objective, d, onednn, calls, monkeypatch):
     objective.prepare(150, d, source_of(0))
     z1, z2 = (torch.randn(150, d, generator=source_of(seed)).mul_(0.2).requires_grad_() for seed in (1, 2))

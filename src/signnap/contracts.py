@@ -38,28 +38,30 @@ class Encoder(nn.Module):
 
 @dataclass(frozen=True)
 class Terms:
-    """What an objective found in one pair of embeddings; ``total`` is what training minimises."""
+    """The result of an objective for one pair of embeddings; training minimises ``total``.
+
+    ``parts`` are further numbers for the metrics, by name. Training does not differentiate them. The bound is a lower
+    bound of the mutual information between the views. ``carry`` holds tensors that ``Objective.update`` needs.
+    """
 
     total: Tensor
-    first: Tensor
-    second: Tensor
+    parts: dict[str, Tensor] = field(default_factory=dict)
     mutual_information_bound: Tensor | None = None
     carry: dict[str, Tensor] = field(default_factory=dict)
 
     def detached(self) -> Terms:
-        """The same numbers without the graph that computed them."""
+        """The same numbers without the autograd graph that computed them."""
         bound = self.mutual_information_bound
         return Terms(
             self.total.detach(),
-            self.first.detach(),
-            self.second.detach(),
+            {name: value.detach() for name, value in self.parts.items()},
             None if bound is None else bound.detach(),
             {name: value.detach() for name, value in self.carry.items()},
         )
 
     def numbers(self) -> dict[str, Tensor]:
-        """What training logs of them, without the graph that computed it."""
-        found = {"loss": self.total, "loss_1": self.first, "loss_2": self.second}
+        """The metrics of an iteration by name, without the autograd graph that computed them."""
+        found = {"loss": self.total, **self.parts}
         if self.mutual_information_bound is not None:
             found["mutual_information_bound"] = self.mutual_information_bound
         return {name: number.detach() for name, number in found.items()}

@@ -37,13 +37,13 @@ def test_per_anchor_loss_is_the_nce_of_the_same_negatives(small_graph, monkeypat
     z = torch.randn(40, 8) * 0.1
     index = torch.randint(40, (40, 17))
     index[:, 0] = torch.arange(40)
-    objective = NCE(negatives=16, share=1)
+    objective = NCE(negatives=16, negatives_group=1)
     objective.prepare(40, 8, rng.generator(0, "bank"))
     objective.bank.first, objective.bank.second = twin.banks
     monkeypatch.setattr("signnap.objectives.nce.draw_negatives", lambda *_: index[:, 1:].int())
     fast = objective(z, z, rng.generator(0, "negatives"))
-    torch.testing.assert_close(twin._loss(0, z, twin.banks[1], index), fast.first)
-    torch.testing.assert_close(twin._loss(1, z, twin.banks[0], index), fast.second)
+    torch.testing.assert_close(twin._loss(0, z, twin.banks[1], index), fast.parts["loss_1"])
+    torch.testing.assert_close(twin._loss(1, z, twin.banks[0], index), fast.parts["loss_2"])
 
 
 def test_shared_loss_is_a_loop_over_anchors_and_candidates(small_graph):

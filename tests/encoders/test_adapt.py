@@ -54,7 +54,7 @@ def pyg_model(name):
 def test_models_of_pyg_learn(name, small_graph):
     encoder, view, source = build_encoder(pyg_model(name), in_dim=12), small_graph.view(), source_of(1)
     assert isinstance(encoder, Adapted)
-    objective, perturb = NCE(negatives=16, share=4), Compose(DropEdge(0.2), FeatureNoise())
+    objective, perturb = NCE(negatives=16, negatives_group=4), Compose(DropEdge(0.2), FeatureNoise())
     objective.prepare(40, 8, source)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=0.01)
     losses = []

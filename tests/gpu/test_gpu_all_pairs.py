@@ -153,7 +153,7 @@ def loss_and_gradients(dim, device, **options):
     objective.prepare(21, dim, source_of(0))
     z1, z2 = (torch.randn(21, dim, generator=source_of(seed)).to(device).requires_grad_() for seed in (1, 2))
     terms = objective(z1, z2, source_of(3))
-    return [terms.total, terms.first, terms.second, *torch.autograd.grad(terms.total, (z1, z2))]
+    return [terms.total, *terms.parts.values(), *torch.autograd.grad(terms.total, (z1, z2))]
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32"])

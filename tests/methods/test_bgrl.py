@@ -48,7 +48,7 @@ def test_the_loss_is_that_of_the_formula_and_between_0_and_4(seed, scale):
     q1, q2 = objective.predictor(z1), objective.predictor(z2)
     cosines = lambda q, y: sum(q[i] @ y[i] / (q[i].norm() * y[i].norm()) for i in range(5)) / 5
     assert terms.total.item() == pytest.approx((2 - cosines(q1, y2) - cosines(q2, y1)).item(), abs=1e-5)
-    assert terms.first.item() == pytest.approx((1 - cosines(q1, y2)).item(), abs=1e-5)
+    assert terms.parts["loss_1"].item() == pytest.approx((1 - cosines(q1, y2)).item(), abs=1e-5)
     assert -1e-6 <= terms.total.item() <= 4 + 1e-6
     assert objective.chance() is None
 

@@ -55,8 +55,8 @@ def test_the_loss_is_the_cross_entropy_of_finding_one_s_own():
         -math.log(math.exp(z1[i] @ z2[i] / 0.2) / sum(math.exp(other @ z2[i] / 0.2) for other in z1)) for i in range(9)
     ]
     terms = InBatch(0.2, 9)(z1, z2, source_of(0))
-    assert terms.total.item() == terms.first.item() == pytest.approx(np.mean(losses), rel=1e-12)
-    assert terms.second.item() == pytest.approx(np.mean(back), rel=1e-12)
+    assert terms.total.item() == terms.parts["loss_1"].item() == pytest.approx(np.mean(losses), rel=1e-12)
+    assert terms.parts["loss_2"].item() == pytest.approx(np.mean(back), rel=1e-12)
     assert terms.mutual_information_bound.item() == pytest.approx(math.log(9) - np.mean(losses), rel=1e-12)
 
 

@@ -183,7 +183,7 @@ def test_how_far_a_method_is_that_does_not_train(shown, small_graph, capsys, mon
     monkeypatch.setattr("signnap.methods.arwmf._COLUMNS", 15)  # three blocks of 40 nodes
     told, model = [], method_class("arwmf")(dim=4, passes=2)
     model.fit_seeds(small_graph, [0, 1], progress=shown, report=lambda done, words="": told.append(done))
-    assert told == list(range(1, 13)) and model.how_many(model.settings_for(None), 40) == 6
+    assert told == list(range(1, 13)) and model.num_steps(model.settings_for(None), 40) == 6
     err = capsys.readouterr().err
     assert err.startswith("block 12/12  ") == shown and len(err.splitlines()) == shown
 

@@ -60,8 +60,8 @@ def test_the_loss_is_the_cross_entropy_of_all_scores():
     torch.testing.assert_close(terms.total, wanted)
     (mine,), (twin,) = (torch.autograd.grad(loss, [z], retain_graph=True) for loss in (terms.total, wanted))
     torch.testing.assert_close(mine, twin)
-    torch.testing.assert_close(terms.first, binary_cross_entropy_with_logits(scores[:14], target[:14]))
-    torch.testing.assert_close(terms.second, binary_cross_entropy_with_logits(scores[14:], target[14:]))
+    torch.testing.assert_close(terms.parts["loss_1"], binary_cross_entropy_with_logits(scores[:14], target[:14]))
+    torch.testing.assert_close(terms.parts["loss_2"], binary_cross_entropy_with_logits(scores[14:], target[14:]))
     mine, twin = (
         torch.autograd.grad(terms.total, [critic.weight, critic.bias], retain_graph=True),
         torch.autograd.grad(wanted, [form.weight, form.bias]),

@@ -110,7 +110,7 @@ class Agree(Objective):
     def forward(self, z1, z2, generator):
         assert self.sizes == tuple(z1.shape)
         loss = (z1 - z2).square().mean()
-        return Terms(loss, loss, loss, torch.zeros(()))
+        return Terms(loss, {"apart": loss}, torch.zeros(()))
 
     def update(self, z1, z2, terms):
         assert not z1.requires_grad
@@ -319,16 +319,21 @@ ENTRIES = r"a float32 tensor of shape \(\d+,\), 0 if dropped"
             r"returned a float32 tensor of shape \(\): expected Terms",
         ),
         (
-            {"objective": Found(lambda loss: Terms(loss, 1.0, loss))},
-            "returned a float as first: expected a tensor with",
+            {"objective": Found(lambda loss: Terms(loss, {"apart": 1.0}))},
+            "returned a float as apart: expected a tensor with",
         ),
-        ({"objective": Found(lambda loss: Terms(loss[None], loss, loss))}, r"of shape \(1,\) as total: expected"),
+        ({"objective": Found(lambda loss: Terms(loss, loss))}, r"of shape \(\) as parts: expected a dict of tensors"),
         (
-            {"objective": Found(lambda loss: Terms(loss, loss, loss, 0.5))},
+            {"objective": Found(lambda loss: Terms(loss, {"loss": loss}))},
+            "a part named loss: expected a name",
+        ),
+        ({"objective": Found(lambda loss: Terms(loss[None], {"total": loss}))}, r"of shape \(1,\) as total: expected"),
+        (
+            {"objective": Found(lambda loss: Terms(loss, mutual_information_bound=0.5))},
             "returned a float as mutual_information_bound: expected a tensor with one number",
         ),
         (
-            {"objective": Found(lambda loss: Terms(loss.detach(), loss, loss))},
+            {"objective": Found(lambda loss: Terms(loss.detach()))},
             "a total that does not depend on the emb",
         ),
         ({"objective": Agree}, "objective is <class .*Agree'>: expected a name, or an Objective of your own"),
@@ -345,7 +350,7 @@ def test_what_is_kept_of_terms_has_no_gradients(small_graph):
     class Remembers(Agree):
         def forward(self, z1, z2, generator):
             loss = (z1 - z2).square().mean() + (0 if self.updates == 0 else (z1 - self.kept).square().mean())
-            return Terms(loss, loss, loss, loss, {"z": z1})
+            return Terms(loss, mutual_information_bound=loss, carry={"z": z1})
 
         def update(self, z1, z2, terms):
             super().update(z1, z2, terms)

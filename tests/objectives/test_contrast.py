@@ -109,7 +109,7 @@ def test_nothing_is_as_large_as_all_scores(name, share, monkeypatch):
     set_chunk(monkeypatch, scores)
     largest = []
     for n in (2000, 4000):
-        objective = OBJECTIVES[name](k, share=share)
+        objective = OBJECTIVES[name](k, negatives_group=share)
         objective.prepare(n, d, source_of(0))
         z1, z2 = (embeddings(n, d, seed).detach().float().requires_grad_() for seed in (1, 2))
         with Watch() as watch:

@@ -34,7 +34,7 @@ def same_state(left, right):
 
 
 def objective_of(name, nodes, seed=0):
-    objective = build_objective(name, negatives=7, share=4)
+    objective = build_objective(name, negatives=7, negatives_group=4)
     objective.prepare(nodes, 8, source_of(seed))
     return objective
 
@@ -49,7 +49,7 @@ def test_forward_is_pure_and_update_is_not(name):
     before, inputs = state_of(objective), [z1.detach().clone(), z2.detach().clone()]
     first, again = (objective(z1, z2, source_of(3)) for _ in range(2))
     assert same_state(before, objective.state_dict())
-    assert torch.equal(first.total, again.total) and torch.equal(first.total, first.first + first.second)
+    assert torch.equal(first.total, again.total) and torch.equal(first.total, sum(first.parts.values()))
     assert not torch.equal(first.total, objective(z1, z2, source_of(4)).total), "other negatives, other loss"
     first.total.backward()
     objective.update(z1.detach(), z2.detach(), first)
@@ -77,7 +77,7 @@ def test_objectives_are_finite_everywhere(name, nodes, scale):
     objective, (z1, z2) = objective_of(name, nodes), pair(nodes, scale)
     for iteration in range(2):
         terms = objective(z1, z2, source_of(iteration))
-        numbers = (terms.total, terms.first, terms.second, terms.mutual_information_bound)
+        numbers = (terms.total, *terms.parts.values(), terms.mutual_information_bound)
         assert all(number.shape == () and number.isfinite() for number in numbers)
         assert all(grad.isfinite().all() for grad in torch.autograd.grad(terms.total, (z1, z2)))
         objective.update(z1, z2, terms)
@@ -94,7 +94,10 @@ def test_objectives_are_finite_everywhere(name, nodes, scale):
         ({"temperature": -1}, "the temperature is -1: expected a positive number"),
         ({"temperature": math.nan}, "the temperature is nan: expected a positive number"),
         ({"temperature": math.inf}, "the temperature is inf: expected a positive number"),
-        ({"share": -1}, "the number of anchors that share negatives is -1: expected at least 1, or 0 for all"),
+        (
+            {"negatives_group": -1},
+            "the number of anchors that share negatives is -1: expected at least 1, or 0 for all",
+        ),
         ({"precision": "foo"}, "unknown precision 'foo'"),
         ({"momentum": 1.5}, "the momentum is 1.5: expected a number from 0 to 1"),
     ],
@@ -113,8 +116,8 @@ def test_objectives_repeat_themselves_by_seed(name):
 
 #: Every objective, by its class: the named ones, and those that belong to a method.
 KINDS = {
-    NCE: lambda seed: NCE(negatives=7, share=4),
-    InfoNCE: lambda seed: InfoNCE(negatives=7, share=4),
+    NCE: lambda seed: NCE(negatives=7, negatives_group=4),
+    InfoNCE: lambda seed: InfoNCE(negatives=7, negatives_group=4),
     AllPairs: lambda seed: AllPairs(projector=6),
     BarlowTwins: lambda seed: BarlowTwins(),
     CCA: lambda seed: CCA(),
@@ -218,9 +221,9 @@ def test_what_an_objective_draws_depends_on_the_seed(kind):
 
 
 def test_detached_terms_are_the_same_numbers_without_their_graph():
-    numbers = [torch.tensor(float(n), requires_grad=True) * 1 for n in range(5)]
-    terms = Terms(*numbers[:4], carry={"more": numbers[4]})
+    total, part, bound, more = (torch.tensor(float(n), requires_grad=True) * 1 for n in range(4))
+    terms = Terms(total, {"part": part}, bound, carry={"more": more})
     found = terms.detached()
-    assert learning(found) == [] and len(learning(terms)) == 5
+    assert learning(found) == [] and len(learning(terms)) == 4
     assert kept(found) == kept(terms)
-    assert Terms(*numbers[:3]).detached().mutual_information_bound is None
+    assert Terms(total).detached().mutual_information_bound is None

@@ -30,14 +30,14 @@ def slow(objective, z1, z2, index, *, normalize=True):
 @pytest.mark.parametrize("temperature", [0.1, 0.5])
 @pytest.mark.parametrize("normalize", [True, False])
 def test_three_iterations_of_the_gathered_twin(share, temperature, normalize):
-    objective = prepared(InfoNCE(K, temperature, share=share, normalize=normalize), N, D)
+    objective = prepared(InfoNCE(K, temperature, negatives_group=share, normalize=normalize), N, D)
     for iteration in range(3):
         z1, z2 = embeddings(N, D, iteration), embeddings(N, D, iteration + 50)
         index = candidates(N, K, share, seed=iteration)
         terms = objective(z1, z2, source_of(iteration))
         first, second = slow(objective, z1, z2, index, normalize=normalize)
-        agree(terms.first, first, [z1, z2])
-        agree(terms.second, second, [z1, z2])
+        agree(terms.parts["loss_1"], first, [z1, z2])
+        agree(terms.parts["loss_2"], second, [z1, z2])
         agree(terms.total, first + second, [z1, z2])
         assert torch.allclose(terms.mutual_information_bound, math.log(K) - 0.5 * (first + second))
         assert not terms.mutual_information_bound.requires_grad
@@ -47,7 +47,7 @@ def test_three_iterations_of_the_gathered_twin(share, temperature, normalize):
 
 @pytest.mark.parametrize("share", SHARES)
 def test_the_gathered_twin_in_float32(share):
-    objective = InfoNCE(64, share=share)
+    objective = InfoNCE(64, negatives_group=share)
     objective.prepare(100, 16, source_of(0))
     z1, z2 = (embeddings(100, 16, seed).detach().float().requires_grad_() for seed in (2, 3))
     wanted = sum(slow(objective, z1, z2, candidates(100, 64, share, seed=1)))

@@ -44,15 +44,15 @@ class SlowNCE:
 @pytest.mark.parametrize("temperature", [0.1, 0.5])
 @pytest.mark.parametrize(("eps", "tolerance"), [(0.0, 1e-9), (1e-12, 1e-5)])
 def test_three_iterations_of_the_gathered_twin(share, temperature, eps, tolerance):
-    objective = prepared(NCE(K, temperature, share=share), N, D)
+    objective = prepared(NCE(K, temperature, negatives_group=share), N, D)
     twin, close = SlowNCE(objective, eps), {"atol": tolerance, "rtol": tolerance}
     for iteration in range(3):
         z1, z2 = embeddings(N, D, iteration), embeddings(N, D, iteration + 50)
         index = candidates(N, K, share, seed=iteration)
         terms = objective(z1, z2, source_of(iteration))
         first, second = (twin.loss(number, z, index, temperature) for number, z in enumerate((z1, z2)))
-        agree(terms.first, first, [z1], **close)
-        agree(terms.second, second, [z2], **close)
+        agree(terms.parts["loss_1"], first, [z1], **close)
+        agree(terms.parts["loss_2"], second, [z2], **close)
         agree(terms.total, first + second, [z1, z2], **close)
         objective.update(z1, z2, terms)
         twin.update(z1, z2)
@@ -63,7 +63,7 @@ def test_three_iterations_of_the_gathered_twin(share, temperature, eps, toleranc
 
 @pytest.mark.parametrize("share", SHARES)
 def test_the_gathered_twin_in_float32(share):
-    objective = NCE(64, share=share)
+    objective = NCE(64, negatives_group=share)
     objective.prepare(100, 16, source_of(0))
     twin, index = SlowNCE(objective), candidates(100, 64, share, seed=1)
     z1, z2 = (embeddings(100, 16, seed).detach().float().requires_grad_() for seed in (2, 3))
@@ -79,14 +79,14 @@ def test_the_first_loss_of_a_small_embedding_is_chance_for_any_graph(n):
     objective.prepare(n, 8, source_of(0))
     z1, z2 = (1e-4 * torch.randn(n, 8, generator=source_of(seed)) for seed in (1, 2))
     terms = objective(z1, z2, source_of(3))
-    assert terms.first.item() == pytest.approx(chance, abs=3e-3)
-    assert terms.second.item() == pytest.approx(chance, abs=3e-3)
+    assert terms.parts["loss_1"].item() == pytest.approx(chance, abs=3e-3)
+    assert terms.parts["loss_2"].item() == pytest.approx(chance, abs=3e-3)
     assert objective.chance() == pytest.approx(2 * chance)
 
 
 @pytest.mark.parametrize("share", SHARES)
 def test_the_bound_on_mutual_information_is_that_of_the_same_scores(share):
-    objective = prepared(NCE(K, share=share), N, D)
+    objective = prepared(NCE(K, negatives_group=share), N, D)
     z1, z2 = embeddings(N, D, 0), embeddings(N, D, 1)
     index = candidates(N, K, share, seed=3)
     pairs = ((z1, objective.bank.second), (z2, objective.bank.first))
@@ -97,7 +97,7 @@ def test_the_bound_on_mutual_information_is_that_of_the_same_scores(share):
 
 
 def test_constants_freeze_after_the_first_update_and_are_saved():
-    objective = prepared(NCE(K, share=4), N, D)
+    objective = prepared(NCE(K, negatives_group=4), N, D)
     assert objective.log_z.isnan().all()
     states = []
     for iteration in range(3):
@@ -106,7 +106,7 @@ def test_constants_freeze_after_the_first_update_and_are_saved():
         states.append({name: value.clone() for name, value in objective.state_dict().items()})
     assert set(states[0]) == {"log_z", "bank.first", "bank.second"}
     assert states[0]["log_z"].isfinite().all() and torch.equal(states[0]["log_z"], states[2]["log_z"])
-    other = prepared(NCE(K, share=4), N, D, seed=99)
+    other = prepared(NCE(K, negatives_group=4), N, D, seed=99)
     other.load_state_dict(states[2])
     z1, z2 = embeddings(N, D, 5), embeddings(N, D, 6)
     assert torch.equal(other(z1, z2, source_of(0)).total, objective(z1, z2, source_of(0)).total)
@@ -121,11 +121,11 @@ def test_preparing_again_forgets_the_constants():
 
 
 def test_no_gradient_flows_between_the_views_or_into_the_bank():
-    objective = prepared(NCE(K, share=4), N, D)
+    objective = prepared(NCE(K, negatives_group=4), N, D)
     z1, z2 = embeddings(N, D, 0), embeddings(N, D, 1)
     terms = objective(z1, z2, source_of(0))
-    assert torch.autograd.grad(terms.first, z2, allow_unused=True, retain_graph=True) == (None,)
-    assert torch.autograd.grad(terms.second, z1, allow_unused=True, retain_graph=True) == (None,)
+    assert torch.autograd.grad(terms.parts["loss_1"], z2, allow_unused=True, retain_graph=True) == (None,)
+    assert torch.autograd.grad(terms.parts["loss_2"], z1, allow_unused=True, retain_graph=True) == (None,)
     terms.total.backward()
     assert all(not state.requires_grad and state.grad is None for state in objective.buffers())
 
@@ -150,8 +150,8 @@ def test_an_unknown_name():
 
 
 def test_building_by_name_and_handing_through():
-    built = build_objective("nce", negatives=7, temperature=0.2, momentum=0.9, share=3)
-    assert (built.negatives, built.temperature, built.bank.momentum, built.share) == (7, 0.2, 0.9, 3)
+    built = build_objective("nce", negatives=7, temperature=0.2, momentum=0.9, negatives_group=3)
+    assert (built.negatives, built.temperature, built.bank.momentum, built.negatives_group) == (7, 0.2, 0.9, 3)
     assert build_objective(built) is built
 
 

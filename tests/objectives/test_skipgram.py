@@ -56,7 +56,7 @@ def test_values_and_gradients_are_those_of_the_pairs(length, window, negatives, 
     drawn = torch.randint(5, (3, 4), generator=source_of(seed)).repeat(1, SHARED // 4)
     found = objective.compare(z, walks, drawn)
     first, second = pair_by_pair(z, objective.context, walks, drawn, window, negatives)
-    torch.testing.assert_close((found.first, found.second, found.total), (first, second, first + second))
+    torch.testing.assert_close((*found.parts.values(), found.total), (first, second, first + second))
     inputs = [z, objective.context]
     ours, twins = (torch.autograd.grad(total, inputs) for total in (found.total, first + second))
     torch.testing.assert_close(ours, twins)
@@ -74,7 +74,7 @@ def test_shared_negatives_cost_on_average_what_separate_ones_cost():
     every = torch.repeat_interleave(torch.arange(15), visits.pow(0.75).round().long()).repeat(SHARED // 64)
     assert len(every) == SHARED
     objective, z, walks = objective_of(visits), table_of(15), walks_of(15, 2, 6)
-    found = objective.compare(z, walks, every.expand(2, -1)).second
+    found = objective.compare(z, walks, every.expand(2, -1)).parts["loss_2"]
     scores = -logsigmoid(-(z @ objective.context.t())) @ (visits.pow(0.75) / visits.pow(0.75).sum()).double()
     pairs = window_weights(6, 2).sum(dim=1).double()
     torch.testing.assert_close(found, 5 * (pairs * scores[walks]).sum() / (2 * pairs.sum()))

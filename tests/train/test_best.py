@@ -47,7 +47,7 @@ class Valley:
     def __init__(self, watched):
         self.modules = nn.ModuleDict({"encoder": nn.Linear(1, 1, bias=False), "objective": nn.Identity()})
         self.modules["encoder"].weight.data.fill_(0)
-        self.generators, self.coarse, self.watched, self.at = {}, False, watched, 0
+        self.generators, self.allow_tf32, self.watched, self.at = {}, False, watched, 0
 
     def step(self):
         self.at += 1

@@ -90,8 +90,8 @@ def test_torch_is_told_in_the_words_that_it_understands(kind, name, said, monkey
     products = kind()
     monkeypatch.setattr(torch.backends.cuda, "matmul", products)
     before = getattr(products, name)
-    for coarse, meanwhile in said.items():
-        with _products(coarse=coarse):
+    for allow_tf32, meanwhile in said.items():
+        with _products(allow_tf32=allow_tf32):
             assert getattr(products, name) == meanwhile
         assert getattr(products, name) == before
 
@@ -147,7 +147,7 @@ class Recorder:
     def __init__(self):
         self.modules = nn.ParameterDict({"w": nn.Parameter(torch.tensor(1.0))})
         self.generators = {"layers": torch.Generator().manual_seed(0)}
-        self.coarse = False
+        self.allow_tf32 = False
         self.seen = []
 
     def step(self):

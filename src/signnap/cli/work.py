@@ -97,12 +97,12 @@ def train(
     from ..train.progress import progress
 
     model = method_class(changes.get("method", "signnap"))(preset=preset, **changes)
-    total = model.how_many(model.settings_for(loaded.name), loaded.num_nodes)
+    total = model.num_steps(model.settings_for(loaded.name), loaded.num_nodes)
     if not model.trains:  # one seed after the other
         total *= len(wanted or [0])
     if profile:
         os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # torch's profiler would write its own log to stderr
-    with progress(total, model.counts) as report:
+    with progress(total, model.unit) as report:
         options: dict[str, Any] = {"out": out, "resume": resume, "device": device, "report": report}
         options |= {"stop_on_collapse": not keep_going, "profile": profile}
         models = [model.fit(loaded, **options)] if wanted is None else model.fit_seeds(loaded, wanted, **options)

@@ -130,9 +130,9 @@ class _Runner:
             raise SignnapError(f"{cell.method} learns from the labels of one split: expected redrawn False")
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()  # of a CPU's memory, only the most of the process is known
-        steps = model.how_many(model.settings_for(graph.name), graph.num_nodes)
+        steps = model.num_steps(model.settings_for(graph.name), graph.num_nodes)
         steps = steps if model.trains else steps * len(seeds)  # those that train do it together
-        report: Report = lambda done, words="": told(done / (steps + 1), f"{model.counts} {done} of {steps}")
+        report: Report = lambda done, words="": told(done / (steps + 1), f"{model.unit} {done} of {steps}")
         begun = time.perf_counter()
         models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False, report=report)
         cost = {

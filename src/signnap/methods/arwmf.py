@@ -38,9 +38,9 @@ class ARWMF(Fixed):
     name = "arwmf"
     time = "quadratic"
     inductive = False
-    counts = "block"
+    unit = "block"
 
-    def how_many(self, settings: ArwmfSettings, nodes: int) -> int:
+    def num_steps(self, settings: ArwmfSettings, nodes: int) -> int:
         return settings.passes * -(-nodes // _COLUMNS)
 
     def build_encoder(self, settings: ArwmfSettings, sizes: Sizes) -> Encoder:

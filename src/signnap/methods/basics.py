@@ -30,7 +30,7 @@ class Basics:
     edge_value: float = 1.0
     loop_value: float = 1.0
     normalize_features: bool = True
-    #: optimisation; how coarse a GPU may multiply (float32, tf32, bf16) is ``precision``
+    #: optimisation; ``precision`` is that of products on a GPU (float32, tf32, bf16)
     iterations: int = 5000
     lr: float = 0.001
     #: constant, or a shape with its share of warm-up: cosine:0.1, linear:0
@@ -47,8 +47,8 @@ class Basics:
     split: str = "none"
 
     @property
-    def coarse(self) -> bool:
-        """Whether a GPU may multiply in less than float32."""
+    def allow_tf32(self) -> bool:
+        """Whether a GPU may multiply with fewer bits than float32."""
         return self.precision != "float32"
 
     def __post_init__(self) -> None:

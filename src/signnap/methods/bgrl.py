@@ -45,7 +45,7 @@ class Prediction(Objective):
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
         misses = 1 - cosine_similarity(self.predictor(z1), z2.detach(), dim=1)
         first, second = misses.view(2, -1).mean(dim=1)
-        return Terms(first + second, first, second)
+        return Terms(first + second, {"loss_1": first, "loss_2": second})
 
 
 class Target(nn.Module):

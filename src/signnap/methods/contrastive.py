@@ -35,7 +35,7 @@ class TwoViewMethod(Method, Generic[S]):
 
     def parts(self, settings: S, view: View, encoder: Encoder) -> tuple[Any, ...]:
         """What a task of two views is made of."""
-        return view, encoder, self.objective(settings), self.perturbations(settings), settings.seed, settings.coarse
+        return view, encoder, self.objective(settings), self.perturbations(settings), settings.seed, settings.allow_tf32
 
     def build_task(self, settings: S, view: View, encoder: Encoder) -> TwoViews:
         return TwoViews(*self.parts(settings, view, encoder))

@@ -35,14 +35,14 @@ class DGI(Method):
 
     def build_task(self, settings: DgiSettings, view: View, encoder: Encoder) -> Shuffling:
         critic = (OriginalCritic if settings.layers == 1 else Critic).drawn(settings.dim, settings.seed)
-        return Shuffling(view, encoder, critic, settings.seed, settings.coarse)
+        return Shuffling(view, encoder, critic, settings.seed, settings.allow_tf32)
 
 
 class Critic(Objective):
     """Tell the embeddings h of a graph from those of a corrupted copy by the summary s = sigmoid(mean h).
 
     The score of a row is hᵀWs, and the loss the sum of the two means of binary cross-entropy, as in the paper's
-    comparison; the original halves it. ``Terms.first`` is the mean over h, ``Terms.second`` that over the copy.
+    comparison; the original halves it. The part "loss_1" is the mean over h, "loss_2" that over the copy.
     """
 
     def __init__(self, dim: int) -> None:
@@ -57,7 +57,7 @@ class Critic(Objective):
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
         first, second = self.compare(z1, z1, z2)
-        return Terms(first + second, first, second)
+        return Terms(first + second, {"loss_1": first, "loss_2": second})
 
     def compare(self, summarized: Tensor, genuine: Tensor, corrupted: Tensor) -> tuple[Tensor, Tensor]:
         """Mean cross-entropy of rows that should fit the summary, and of rows that should not."""
@@ -87,8 +87,8 @@ class OriginalCritic(Critic):
 class Shuffling(Task):
     """The graph, a copy whose nodes have swapped features, and a critic to tell them apart, as a task for the loop."""
 
-    def __init__(self, view: View, encoder: Encoder, critic: Critic, seed: int, coarse: bool = False) -> None:
-        self.view, self.coarse = view, coarse
+    def __init__(self, view: View, encoder: Encoder, critic: Critic, seed: int, allow_tf32: bool = False) -> None:
+        self.view, self.allow_tf32 = view, allow_tf32
         device = view.stored.device
         self.generators = rng.generators(seed, ["views"], device)
         self.encoder, self.objective = encoder.to(device), critic.to(device)

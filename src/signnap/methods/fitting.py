@@ -46,7 +46,7 @@ class _Plan:
 
     @property
     def length(self) -> int:
-        return self.model.how_many(self.settings, self.graph.num_nodes)
+        return self.model.num_steps(self.settings, self.graph.num_nodes)
 
 
 def fit_together(
@@ -167,7 +167,7 @@ def _shown(wanted: bool, report: Report, plans: Sequence[_Plan]) -> Iterator[Rep
     if not wanted:
         yield report
         return
-    with show_progress(sum(plan.length for plan in plans), plans[0].model.counts) as show:
+    with show_progress(sum(plan.length for plan in plans), plans[0].model.unit) as show:
 
         def both(iteration: float, words: str = "") -> None:
             show(iteration, words)

@@ -99,7 +99,7 @@ class AttributeEncoder(SubgraphEncoder[AttributedGccSettings]):
 class InBatch(Objective):
     """Cross-entropy of finding a seed's other subgraph among those of the whole batch (spec §4.6, item 4, end to end).
 
-    ``first`` and ``total`` look for z2 with z1, ``second`` the other way round: it is only logged.
+    "loss_1" and the total look for z2 with z1. "loss_2" looks for z1 with z2; it is only logged.
     """
 
     def __init__(self, temperature: float, batch: int) -> None:
@@ -109,7 +109,7 @@ class InBatch(Objective):
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
         scores, own = z1 @ z2.mT / self.temperature, torch.arange(len(z1), device=z1.device)
         first, second = cross_entropy(scores, own), cross_entropy(scores.detach().mT, own)
-        return Terms(first, first, second, math.log(len(z1)) - first.detach())
+        return Terms(first, {"loss_1": first, "loss_2": second}, math.log(len(z1)) - first.detach())
 
     def chance(self) -> float:
         """log B: every subgraph of the batch equally likely."""
@@ -120,7 +120,7 @@ class TwoDraws(Task):
     """A batch of seeds and two subgraphs of each, as a task for the loop."""
 
     def __init__(self, view: View, encoder: SubgraphEncoder[Any], settings: GccSettings) -> None:
-        self.view, self.coarse = view, settings.coarse
+        self.view, self.allow_tf32 = view, settings.allow_tf32
         device = view.stored.device
         self.generators = rng.generators(settings.seed, ("views", "layers"), device)
         self.neighbours = Neighbours.of(view)

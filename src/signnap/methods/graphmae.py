@@ -103,7 +103,7 @@ class Rebuilding(Task):
     """Hide the features of some nodes, embed what is left, and rebuild what was hidden, as a task for the loop."""
 
     def __init__(self, settings: GraphmaeSettings, view: View, encoder: GATStack) -> None:
-        self.settings, self.view, self.coarse = settings, view, settings.coarse
+        self.settings, self.view, self.allow_tf32 = settings, view, settings.allow_tf32
         device, num_features, rate = view.stored.device, view.x.shape[1], settings.dropout
         self.targets = unit_rows(view.x)
         self.generators = rng.generators(settings.seed, ("views", "layers"), device)

@@ -54,8 +54,8 @@ class Method(Estimator):
     time: ClassVar[str] = "linear"
     #: whether a run may be resumed for more iterations; not where one depends on how many there will be
     extendable: ClassVar[bool] = True
-    #: in what a run counts how far it is
-    counts: ClassVar[str] = "iteration"
+    #: what ``num_steps`` counts
+    unit: ClassVar[str] = "iteration"
     #: settings that it takes from other methods, and has no use for
     no_use: ClassVar[Sequence[str]] = ()
 
@@ -70,8 +70,8 @@ class Method(Estimator):
         given = {k: v.item() if isinstance(v, np.generic) else v for k, v in given.items()}
         return resolve({**given, "method": self.name}, dataset=dataset, preset=self._params["preset"])
 
-    def how_many(self, settings: Any, nodes: int) -> int:
-        """How many of what it ``counts`` a run has on a graph of so many nodes."""
+    def num_steps(self, settings: Any, nodes: int) -> int:
+        """The number of steps, each one ``unit``, of a run on a graph with this number of nodes."""
         return settings.iterations
 
     def _plain_params(self) -> dict[str, Any]:
@@ -285,11 +285,11 @@ def _names(width: int) -> np.ndarray:
 
 
 def clean_view(graph: Graph, settings: Basics) -> View:
-    """The graph as the settings store it. Coarse products on a GPU are so fast that zeros may be multiplied along."""
-    coarse = settings.coarse and graph.pattern.device.type == "cuda"
+    """The graph as the settings store it. On a GPU tf32 products are so fast that dense features win sooner."""
+    allow_tf32 = settings.allow_tf32 and graph.pattern.device.type == "cuda"
     return graph.view(
         edge_value=settings.edge_value,
         loop_value=settings.loop_value,
         normalize=settings.normalize_features,
-        dense_above=0.03 if coarse else 1.0,
+        dense_above=0.03 if allow_tf32 else 1.0,
     )

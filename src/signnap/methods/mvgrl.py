@@ -30,7 +30,7 @@ class MVGRL(Method):
 
     def build_task(self, settings: MvgrlSettings, view: View, encoder: Encoder) -> TwoReadings:
         critic = CrossCritic.drawn(settings.dim, settings.seed)
-        return TwoReadings(view, encoder, critic, settings.seed, settings.coarse)
+        return TwoReadings(view, encoder, critic, settings.seed, settings.allow_tf32)
 
 
 class CrossCritic(OriginalCritic):
@@ -44,7 +44,7 @@ class CrossCritic(OriginalCritic):
         (h1, h2), (h3, h4) = z1.unbind(), z2.unbind()
         found = self.compare(h1, h2, h4), self.compare(h2, h1, h3)
         first, second = (sum(losses) / 2 for losses in zip(*found, strict=True))
-        return Terms((first + second) / 2, first, second)
+        return Terms((first + second) / 2, {"loss_1": first, "loss_2": second})
 
     def chance(self) -> float:
         return math.log(2)

@@ -71,9 +71,13 @@ def expect_terms(terms: Any) -> None:
     """Refuse what cannot be minimised."""
     if not isinstance(terms, Terms):
         raise SignnapError(f"the objective returned {_seen(terms)}: expected Terms")
+    if not isinstance(terms.parts, dict):
+        raise SignnapError(f"the objective returned {_seen(terms.parts)} as parts: expected a dict of tensors by name")
+    if taken := {"loss", "mutual_information_bound"} & terms.parts.keys():
+        raise SignnapError(f"the objective returned a part named {min(taken)}: expected a name of no other metric")
     bound = () if terms.mutual_information_bound is None else ("mutual_information_bound",)
-    for name in ("total", "first", "second", *bound):
-        value = getattr(terms, name)
+    numbers = [(name, getattr(terms, name)) for name in ("total", *bound)]
+    for name, value in [*numbers, *terms.parts.items()]:
         if not isinstance(value, Tensor) or value.dim():
             raise SignnapError(f"the objective returned {_seen(value)} as {name}: expected a tensor with one number")
     if torch.is_grad_enabled() and not terms.total.requires_grad:

@@ -116,7 +116,7 @@ class SIGNNAP(Method):
         objective = build_objective(
             copy.deepcopy(self._given("objective")) if settings.objective == CUSTOM else settings.objective,
             negatives=settings.negatives, temperature=settings.temperature, momentum=settings.momentum,
-            share=settings.share, precision=settings.precision,
+            negatives_group=settings.share, precision=settings.precision,
         )  # fmt: skip
         if (perturbation := self._given("perturbation")) is None:
             perturbation = build_perturbation(
@@ -124,7 +124,7 @@ class SIGNNAP(Method):
             )
         if not callable(perturbation):
             raise SignnapError(f"the perturbation is {perturbation!r}: expected a function of a view and a generator")
-        return TwoViews(view, encoder, objective, (perturbation, perturbation), settings.seed, settings.coarse)
+        return TwoViews(view, encoder, objective, (perturbation, perturbation), settings.seed, settings.allow_tf32)
 
     @classmethod
     def load(cls, path: str | Path, backbone: Any = None, **parts: Any) -> SIGNNAP:

@@ -88,7 +88,7 @@ class Classification(Task):
             raise SignnapError(f"{settings.method} needs the labels of a split: {graph.name} has none")
         place = graph.pattern.device
         train, val, seen = (graph.given_split[part] for part in ("train", "val", "seen"))
-        self.view, self.drop, self.coarse = clean_view(graph, settings), drop, settings.coarse
+        self.view, self.drop, self.allow_tf32 = clean_view(graph, settings), drop, settings.allow_tf32
         self.seen, self.train = self.view, train.to(place)
         if len(seen) < graph.num_nodes:  # in the order of the training nodes
             self.seen = clean_view(graph.subgraph(seen).to(place), settings)

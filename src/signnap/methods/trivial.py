@@ -26,7 +26,7 @@ class Fixed(Method):
         "iterations", "lr", "schedule", "weight_decay", "decoupled_decay", "clip", "patience",
     )  # fmt: skip
 
-    def how_many(self, settings: Any, nodes: int) -> int:
+    def num_steps(self, settings: Any, nodes: int) -> int:
         return 1
 
     def compute_encoder(self, settings: Any, graph: Graph, report: Report) -> Encoder:

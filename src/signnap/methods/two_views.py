@@ -27,9 +27,9 @@ class TwoViews(Task):
         objective: Objective,
         perturbations: tuple[Perturbation, Perturbation],
         seed: int,
-        coarse: bool = False,
+        allow_tf32: bool = False,
     ) -> None:
-        self.view, self.perturbations, self.coarse = view, perturbations, coarse
+        self.view, self.perturbations, self.allow_tf32 = view, perturbations, allow_tf32
         device = view.stored.device
         self.generators = rng.generators(seed, ("views", "negatives", "layers", "objective"), device)
         self.encoder, self.objective = encoder.to(device), objective.to(device)

@@ -69,7 +69,7 @@ class Walking(Task):
     """A batch of walks and what they say about the embeddings, as a task for the loop."""
 
     def __init__(self, settings: DeepWalkSettings, view: View, encoder: Encoder, walker: Walker) -> None:
-        self.view, self.walker, self.length, self.coarse = view, walker, settings.length, settings.coarse
+        self.view, self.walker, self.length, self.allow_tf32 = view, walker, settings.length, settings.allow_tf32
         nodes, device = view.pattern.num_nodes, view.stored.device
         self.count = min(-(-nodes * settings.walks // settings.iterations), _MOST_WALKS)
         self.generators = rng.generators(settings.seed, ("starts", "walks", "negatives"), device)

@@ -24,7 +24,7 @@ class AllPairs(Objective):
 
     Scores are cosines over the temperature. With a ``projector`` of some width they are the cosines of
     Linear–ELU–Linear of the embeddings. The projector is trained and saved with the objective; it is not part of the
-    encoder. ``first`` and ``second`` of the terms are for the log: gradients flow from ``total`` alone. On a GPU,
+    encoder. Gradients flow from ``total`` alone, not from the parts. On a GPU,
     ``precision`` "tf32" or "bf16" computes products with fewer bits.
     """
 
@@ -55,7 +55,7 @@ class AllPairs(Objective):
         total, first, second = all_pairs_loss(w, self.temperature, self.precision)
         # Candidates of the own view only raise the loss above that of InfoNCE with the N candidates of the other view,
         # whose bound of the mutual information is log N − loss.
-        return Terms(total, first, second, math.log(len(z1)) - total.detach())
+        return Terms(total, {"loss_1": first, "loss_2": second}, math.log(len(z1)) - total.detach())
 
     def _unit_rows(self, both: Tensor) -> Tensor:
         """Unit vectors whose products are the cosines that the loss compares.

@@ -49,17 +49,19 @@ class MemoryBank(nn.Module):
 class BankObjective(Objective):
     """What NCE and InfoNCE have in common: a memory bank, negatives drawn from it, and scores over a temperature."""
 
-    def __init__(self, negatives: int, temperature: float, momentum: float, share: int, precision: str) -> None:
+    def __init__(
+        self, negatives: int, temperature: float, momentum: float, negatives_group: int, precision: str
+    ) -> None:
         super().__init__()
         expect_scores(temperature, precision)
         if negatives < 1:
             raise SignnapError(f"the number of negatives is {negatives}: expected at least 1")
-        if share < 0:
+        if negatives_group < 0:
             raise SignnapError(
-                f"the number of anchors that share negatives is {share}: expected at least 1, or 0 for all"
+                f"the number of anchors that share negatives is {negatives_group}: expected at least 1, or 0 for all"
             )
         self.negatives, self.temperature = negatives, temperature
-        self.share, self.precision = share, precision
+        self.negatives_group, self.precision = negatives_group, precision
         self.bank = MemoryBank(momentum)
 
     def prepare(self, num_nodes: int, dim: int, generator: torch.Generator) -> None:
@@ -69,14 +71,14 @@ class BankObjective(Objective):
         self.bank.update(z1, z2)
 
 
-def draw_negatives(num_nodes: int, num_negatives: int, share: int, generator: torch.Generator) -> Tensor:
-    """Draw the negatives of every group of ``share`` consecutive anchors: (groups, K) node numbers.
+def draw_negatives(num_nodes: int, num_negatives: int, negatives_group: int, generator: torch.Generator) -> Tensor:
+    """Draw the negatives of every group of ``negatives_group`` consecutive anchors: (groups, K) node numbers.
 
-    Uniform with replacement over all nodes, the anchor itself included, as the authors' code does. With
-    ``share`` 1 every anchor has its own; a larger group turns gathers into matrix products and leaves each
-    anchor's own distribution unchanged. ``share`` 0 lets all anchors share one draw.
+    They are uniform with replacement over all nodes, the anchor included, as in the authors' code. With groups of 1
+    every anchor has its own negatives. Larger groups turn gathers into matrix products and leave the distribution of
+    each single anchor unchanged. With 0 all anchors form one group.
     """
-    groups = 1 if share == 0 else -(-num_nodes // share)
+    groups = 1 if negatives_group == 0 else -(-num_nodes // negatives_group)
     return torch.randint(
         num_nodes, (groups, num_negatives), generator=generator, dtype=torch.int32, device=generator.device
     )

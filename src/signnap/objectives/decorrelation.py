@@ -20,7 +20,7 @@ from ..ops.geometry import ROUNDING
 class BarlowTwins(Objective):
     """Make the correlations C between the columns of the two views the identity (Graph Barlow Twins, spec §4.10).
 
-    L = Σ_i (1 − C_ii)² + (1/d) Σ_{i≠j} C_ij². ``Terms.first`` is the first sum (the views agree), ``Terms.second``
+    L = Σ_i (1 − C_ii)² + (1/d) Σ_{i≠j} C_ij². The part "loss_1" is the first sum (the views agree), "loss_2"
     the other (the columns differ).
 
     L is 0 exactly where C = I, since the standard deviation is the biased one; the authors' unbiased one leaves d/N².
@@ -35,14 +35,14 @@ class BarlowTwins(Objective):
         own = found.diagonal()
         first = (1 - own).square().sum()
         second = (found - own.diag()).square().sum() / len(found)
-        return Terms(first + second, first, second)
+        return Terms(first + second, {"loss_1": first, "loss_2": second})
 
 
 class CCA(Objective):
     """Correlate each column with itself in the other view, and make each view white (CCA-SSG, spec §5.1).
 
-    L = −Σ_i C_ii + λ (‖I − C₁‖² + ‖I − C₂‖²), with C between the views and C₁, C₂ within each. ``Terms.first`` is
-    the sum (the views agree), ``Terms.second`` the rest (the columns differ); λ is ``weight``, and 0.001 the authors'
+    L = −Σ_i C_ii + λ (‖I − C₁‖² + ‖I − C₂‖²), with C between the views and C₁, C₂ within each. The part "loss_1" is
+    the sum (the views agree), "loss_2" the rest (the columns differ); λ is ``weight``, and 0.001 the authors'
     on most graphs.
 
     L is at least −d, and equal to it where the views are white and, up to shift and scale of columns, the same. This
@@ -65,7 +65,7 @@ class CCA(Objective):
         # The diagonal alone takes N·d products, not N·d².
         first = -(views[0] * views[1]).sum() / len(z1)
         second = self.weight * (distances[0] + distances[1])
-        return Terms(first + second, first, second)
+        return Terms(first + second, {"loss_1": first, "loss_2": second})
 
 
 def standardised(z: Tensor) -> Tensor:

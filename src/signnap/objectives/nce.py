@@ -34,10 +34,10 @@ class NCE(BankObjective):
         negatives: int = 1024,
         temperature: float = 0.1,
         momentum: float = 0.5,
-        share: int = 512,
+        negatives_group: int = 512,
         precision: str = "float32",
     ) -> None:
-        super().__init__(negatives, temperature, momentum, share, precision)
+        super().__init__(negatives, temperature, momentum, negatives_group, precision)
         self.register_buffer("log_z", torch.full((2,), math.nan))
         self._frozen = False  # whether log_z is known; kept apart so that no iteration has to read the device
 
@@ -51,7 +51,7 @@ class NCE(BankObjective):
         self._frozen = not bool(self.log_z.isnan().any())
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
-        drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
+        drawn = draw_negatives(len(z1), self.negatives, self.negatives_group, generator)
         losses, informations, constants = [], [], []
         for view, (z, bank) in enumerate(((z1, self.bank.second), (z2, self.bank.first))):
             log_z = self.log_z[view] if self._frozen else log_normaliser(z.detach(), bank, drawn, self.temperature)
@@ -62,7 +62,9 @@ class NCE(BankObjective):
             constants.append(log_z)
         bound = math.log(self.negatives) - 0.5 * (informations[0] + informations[1])
         first, second = losses
-        return Terms(first + second, first, second, bound, carry={"log_z": torch.stack(constants)})
+        return Terms(
+            first + second, {"loss_1": first, "loss_2": second}, bound, carry={"log_z": torch.stack(constants)}
+        )
 
     def _rule(self, z: Tensor, log_z: Tensor) -> BinaryRule:
         """The rule for these embeddings. On a GPU it has no bound, because computing one would wait for the device."""
@@ -96,22 +98,22 @@ class InfoNCE(BankObjective):
         negatives: int = 1024,
         temperature: float = 0.1,
         momentum: float = 0.5,
-        share: int = 512,
+        negatives_group: int = 512,
         precision: str = "float32",
         normalize: bool = True,
     ) -> None:
-        super().__init__(negatives, temperature, momentum, share, precision)
+        super().__init__(negatives, temperature, momentum, negatives_group, precision)
         self.normalize = normalize
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
-        drawn = draw_negatives(len(z1), self.negatives, self.share, generator)
+        drawn = draw_negatives(len(z1), self.negatives, self.negatives_group, generator)
         if self.normalize:
             z1, z2 = normalize(z1, dim=1), normalize(z2, dim=1)
         rule = SoftmaxRule()
         first, _ = contrast(z1, z2, self.bank.second, drawn, self.temperature, rule, self.precision)
         second, _ = contrast(z2, z1, self.bank.first, drawn, self.temperature, rule, self.precision)
         total = first + second
-        return Terms(total, first, second, math.log(self.negatives) - 0.5 * total.detach())
+        return Terms(total, {"loss_1": first, "loss_2": second}, math.log(self.negatives) - 0.5 * total.detach())
 
     def chance(self) -> float:
         """2·log(K+1), the loss if every candidate is equally likely."""

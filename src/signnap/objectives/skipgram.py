@@ -47,8 +47,8 @@ class SkipGram(Objective):
 
     v are the embeddings, u a table of the objective's own, and negatives are drawn in proportion to visits^¾. Every
     walk has one draw of ``SHARED`` of them for all its pairs, weighted so that the expected gradient is that of
-    separate draws; then all scores of a walk are one matrix product. ``Terms.first`` is the part of the pairs,
-    ``Terms.second`` that of the negatives, both per pair.
+    separate draws; then all scores of a walk are one matrix product. "loss_1" is the part of the pairs, "loss_2" the
+    part of the negatives, both per pair.
     """
 
     context: nn.Parameter
@@ -92,7 +92,7 @@ class SkipGram(Objective):
         scores = torch.bmm(centres, (others * self.signs[:, None]).transpose(1, 2))
         found = -(_LogSigmoid.apply(scores).flatten(1) @ self.weights.t())
         first, second = (moved @ found) / moved.sum().clamp(min=1)
-        return Terms(first + second, first, second)
+        return Terms(first + second, {"loss_1": first, "loss_2": second})
 
     def chance(self) -> float:
         return (1 + self.negatives) * math.log(2)

@@ -42,13 +42,13 @@ class Task:
 
     ``view`` is the clean graph, which the run is for. ``modules`` holds everything that a checkpoint must restore,
     learnable or not; what embeds is its ``encoder``. ``generators`` are its sources of randomness by purpose; a step
-    draws from nothing else. ``coarse`` allows a GPU to multiply in tf32.
+    draws from nothing else. ``allow_tf32`` allows a GPU to multiply in tf32.
     """
 
     view: View
     modules: nn.ModuleDict
     generators: dict[str, torch.Generator]
-    coarse: bool
+    allow_tf32: bool
 
     def step(self) -> Step:
         """Compute the loss of one iteration; change nothing but the generators."""
@@ -121,7 +121,7 @@ class Run:
 
     def advance(self) -> Step:
         """Compute and learn from one iteration, without counting it."""
-        with region("iteration"), _products(coarse=self.task.coarse) if self.on_gpu else nullcontext():
+        with region("iteration"), _products(allow_tf32=self.task.allow_tf32) if self.on_gpu else nullcontext():
             self.task.modules.train()
             step = self.task.step()
             if self.best is not None:
@@ -179,7 +179,7 @@ def _resting(encoder: nn.Module, device: torch.device) -> Iterator[None]:
 
 
 @contextmanager
-def _products(*, coarse: bool) -> Iterator[None]:
+def _products(*, allow_tf32: bool) -> Iterator[None]:
     """Say how matrices may be multiplied on a GPU meanwhile.
 
     Torch has two names for it, and answers by the older one no more once it was told by the newer one.
@@ -189,7 +189,7 @@ def _products(*, coarse: bool) -> Iterator[None]:
         name, before = "allow_tf32", products.allow_tf32
     except RuntimeError:
         name, before = "fp32_precision", products.fp32_precision
-    spoken: dict[str, Any] = {"allow_tf32": coarse, "fp32_precision": "tf32" if coarse else "ieee"}
+    spoken: dict[str, Any] = {"allow_tf32": allow_tf32, "fp32_precision": "tf32" if allow_tf32 else "ieee"}
     setattr(products, name, spoken[name])
     try:
         yield
