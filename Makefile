@@ -23,16 +23,16 @@ format: $(VENV)/ready-dev
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
-bench: $(VENV)/ready
+bench: $(VENV)/ready-pyg
 	$(BIN)/signnap bench speed
 	$(BIN)/signnap bench memory
 
 # Every table and figure of the paper with next to no training: shows that all runs, into results-quick/.
-reproduce-quick: $(VENV)/ready-plots
+reproduce-quick: $(VENV)/ready-paper
 	OMP_NUM_THREADS=1 $(BIN)/signnap reproduce all --quick --jobs 1
 
 # The pages and pictures of the committed rows, and those of them that are in the documentation; trains nothing.
-pages: $(VENV)/ready-plots
+pages: $(VENV)/ready-paper
 	$(BIN)/signnap reproduce authors --limit 0
 	$(BIN)/signnap reproduce all --limit 0
 	mv results/reproduction.md docs/reproduction.md
@@ -46,9 +46,10 @@ docs: $(VENV)/ready-docs
 $(VENV)/ready: extras :=
 $(VENV)/ready-dev: extras := [dev]
 $(VENV)/ready-docs: extras := [docs]
-$(VENV)/ready-plots: extras := [plots]
+$(VENV)/ready-paper: extras := [paper]
+$(VENV)/ready-pyg: extras := [pyg]
 
-$(VENV)/ready $(VENV)/ready-dev $(VENV)/ready-docs $(VENV)/ready-plots: pyproject.toml constraints.txt
+$(VENV)/ready $(VENV)/ready-dev $(VENV)/ready-docs $(VENV)/ready-paper $(VENV)/ready-pyg: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and f"found Python {sys.version.split()[0]}: expected 3.10 or newer, name one with make PYTHON=...")'
 	@echo "installing into $(VENV); the first time this downloads PyTorch and takes some minutes"
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)

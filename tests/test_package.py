@@ -13,17 +13,19 @@ def test_installed_files():
     package = resources.files("signnap")
     assert (package / "py.typed").is_file()
     assert (package / "methods" / "presets" / "paper.toml").is_file()
-    assert (package / "experiments" / "paper.json").is_file()
+    assert (resources.files("signnap_paper") / "paper.json").is_file()
 
 
 def test_every_non_python_file_of_the_package_is_known():
-    """The wheel takes all of src/signnap; a stray file there would be shipped."""
-    package = Path(str(resources.files("signnap")))
-    others = {
-        p.relative_to(package).as_posix() for p in package.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")
-    }
-    results = {f"experiments/{name}" for name in ("paper.json", "explained.toml", "targets/reported.toml")}
-    assert others == {"py.typed", "methods/presets/paper.toml", *results}
+    """The wheel takes all of src; a stray file there would be shipped."""
+    assert data_files("signnap") == {"py.typed", "methods/presets/paper.toml"}
+    assert data_files("signnap_paper") == {"paper.json", "explained.toml", "targets/reported.toml"}
+
+
+def data_files(package):
+    folder = Path(str(resources.files(package)))
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc"))
+    return {path.relative_to(folder).as_posix() for path in files}
 
 
 def test_one_version_everywhere():
@@ -36,3 +38,5 @@ def test_one_version_everywhere():
 def test_the_command_is_installed():
     scripts = {entry.name: entry.value for entry in metadata.entry_points(group="console_scripts")}
     assert scripts["signnap"] == "signnap.cli:main"
+    added = {entry.name: entry.value for entry in metadata.entry_points(group="signnap.commands")}
+    assert added == {name: f"signnap_paper.cli:{name}" for name in ("reproduce", "report", "bench")}

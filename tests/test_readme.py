@@ -87,7 +87,8 @@ def test_the_table_of_commands_is_complete():
 
     from signnap.cli.app import app
 
-    top = get_command(app).commands
+    group = get_command(app)
+    top = {name: group.get_command(None, name) for name in group.list_commands(None)}
     names = {
         f"{name} {inner}".strip() for name, command in top.items() for inner in getattr(command, "commands", {"": None})
     }

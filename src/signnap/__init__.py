@@ -39,7 +39,7 @@ _HOMES = {
     "BarlowTwins": "objectives",
     "CCA": "objectives",
     "score": "evaluate",
-    "score_models": "experiments.judge",
+    "score_models": "evaluate.models",
     "linear_probe": "evaluate",
     "logistic_probe": "evaluate",
     "stability": "analyze",
@@ -110,7 +110,7 @@ if TYPE_CHECKING:
     from .encoders import ConvolutionalStack
     from .errors import SignnapError
     from .evaluate import linear_probe, logistic_probe, score
-    from .experiments.judge import score_models
+    from .evaluate.models import score_models
     from .graph import Graph, View
     from .methods.method import Method
     from .methods.registry import load_method, method_class

@@ -249,7 +249,7 @@ def test_datasets(command):
 
 
 def test_demo(command, monkeypatch):
-    from signnap.experiments import demo
+    from signnap.cli import demo
 
     monkeypatch.setattr(demo, "ITERATIONS", 2)
     monkeypatch.setattr(demo, "score", lambda z, y, *split: demo_score)

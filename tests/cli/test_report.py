@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from signnap.experiments.paper import cell
-from signnap.experiments.quick import quickened
-from signnap.experiments.results import Results
+from signnap_paper.paper import cell
+from signnap_paper.quick import quickened
+from signnap_paper.results import Results
 
 ROWS = Path(__file__).resolve().parents[2] / "results" / "rows.jsonl"
 ROW = {"seeds": [0], "seconds": 4.0, "iterations": [7], "val": [[60.0]], "test": [[70.0]], "device": "Fast One"}

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from signnap.data.synthetic import synthetic_graph
-from signnap.experiments import looks, quick, runner
-from signnap.experiments.reproduction import EVERYTHING
-from signnap.experiments.targets import datasets
+from signnap_paper import looks, quick, runner
+from signnap_paper.reproduction import EVERYTHING
+from signnap_paper.targets import datasets
 
 
 def test_everything_is_filled_in(command, monkeypatch):

@@ -1,7 +1,10 @@
 """Data that every probe is tried on."""
 
+import numpy as np
 import pytest
 import torch
+
+from signnap import Graph
 
 
 def labelled_clouds(n=150, d=6, *, classes=3, noise=0.7, seed=0):
@@ -18,3 +21,14 @@ def labelled_clouds(n=150, d=6, *, classes=3, noise=0.7, seed=0):
 def clouds():
     """A maker of embeddings, labels, and the three parts of a split."""
     return labelled_clouds
+
+
+@pytest.fixture(scope="session")
+def labelled():
+    """Three communities of thirty whose features say a little about them."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    ends = rng.integers(0, 90, (2, 900))
+    kept = (y[ends[0]] == y[ends[1]]) | (rng.random(900) < 0.1)
+    x = rng.random((90, 10)) + np.eye(3, 10)[y]
+    return Graph.from_edges(*ends[:, kept], x, y=torch.from_numpy(y), name="labelled")

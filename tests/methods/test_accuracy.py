@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from signnap import load_graph, make_split
-from signnap.experiments.judge import judged
+from signnap.evaluate.models import judged
 from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS
 

@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from signnap import SIGNNAP, load_graph, make_split
 from signnap.errors import SignnapError
-from signnap.experiments.judge import judge
+from signnap.evaluate.models import judge
 from signnap.methods.registry import method_class
 from signnap.methods.settings import BACKBONES, resolve
 from signnap.methods.sizes import Sizes

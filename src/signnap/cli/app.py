@@ -1,21 +1,83 @@
-"""The commands: thin shells that parse, call the library, and print."""
+"""The commands: thin shells that parse, call the library, and print.
+
+Other packages add commands through the entry point group ``signnap.commands``. Each entry point names a function with
+Typer annotations or a ``typer.Typer``. They are looked up only when the core does not have the command that is asked
+for, so that ``signnap train`` does not search the installed distributions.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib.metadata import entry_points
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from .. import __version__
-from .bench import bench
+from ..errors import SignnapError
 from .judge import analyze, evaluate
 from .look import datasets, demo, methods
-from .report import report
-from .reproduce import reproduce
 from .work import embed, train
+
+#: The group of entry points that add commands.
+ENTRY_POINTS = "signnap.commands"
+#: The commands that ``signnap_paper`` adds; an installation without it says how to get them.
+_OF_PAPER = ("reproduce", "report", "bench")
+
+
+class Commands(TyperGroup):
+    """The commands of the core, followed by those of other packages once one of these is needed."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        self._add_those_of_other_packages()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.commands:
+            self._add_those_of_other_packages()
+        return super().get_command(ctx, cmd_name)
+
+    def _add_those_of_other_packages(self) -> None:
+        found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+        for name in dict.fromkeys([*_OF_PAPER, *sorted(found)]):
+            if name in self.commands:
+                continue
+            try:
+                added = _as_command(name, found[name].load())
+            except (KeyError, ImportError) as error:
+                reason = f" ({error})" if isinstance(error, ImportError) else ""
+                added = _missing(name, reason)
+            self.add_command(added, name)
+
+
+def _as_command(name: str, loaded: Any) -> Any:
+    """Make a command of what an entry point names."""
+    host = typer.Typer()
+    if isinstance(loaded, typer.Typer):
+        host.add_typer(loaded, name=name)
+    else:
+        host.command(name)(loaded)
+    return get_group(host).commands[name]
+
+
+def _missing(name: str, reason: str) -> Any:
+    """Make a command that accepts any arguments and says how to install the real one."""
+    extra = "the extra paper" if name in _OF_PAPER else "another package"
+
+    def missing() -> None:
+        how = ": in a clone, pip install '.[paper]'" if name in _OF_PAPER else ""
+        raise SignnapError(f"signnap {name} is part of {extra}, which is not installed{reason}{how}")
+
+    host = typer.Typer()
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+    host.command(name, help=f"Not installed: part of {extra}.", context_settings=anything)(missing)
+    return get_group(host).commands[name]
+
 
 app = typer.Typer(
     name="signnap",
+    cls=Commands,
     help="Node embeddings that hold still when the graph is perturbed.",
     no_args_is_help=True,
     add_completion=False,
@@ -39,6 +101,5 @@ def options(
     """Node embeddings that hold still when the graph is perturbed."""
 
 
-for command in (demo, datasets, methods, train, embed, evaluate, analyze, reproduce, report):
+for command in (demo, datasets, methods, train, embed, evaluate, analyze):
     app.command()(command)
-app.add_typer(bench, name="bench")

@@ -53,7 +53,7 @@ def evaluate(
     columns = id_column, label_column, feature_columns, categorical_columns, split_column
     loaded = open_graph(graph, nodes, endpoints, *columns, runs=subjects)
     from ..evaluate import plus_minus
-    from ..experiments.judge import judge
+    from ..evaluate.models import judge
     from ..train.progress import progress
 
     opened = [_open_subject(path, loaded, dropped_probe) for path in subjects]
@@ -111,7 +111,7 @@ def analyze(
     columns = id_column, label_column, feature_columns, categorical_columns, split_column
     loaded = open_graph(graph, nodes, endpoints, *columns, runs=[run])
     from ..data.splits import make_split
-    from ..experiments.properties import properties
+    from ..evaluate.properties import properties
     from ..train.progress import progress
 
     chosen = None if split is None else make_split(loaded, split).test

@@ -19,8 +19,8 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Tell the whole story on the generated graph, in under a minute on two cores."""
-    from ..experiments.demo import ITERATIONS, run_demo
     from ..train.progress import progress
+    from .demo import ITERATIONS, run_demo
 
     with progress(ITERATIONS) as report:
         result = run_demo(out, seed, report=report)

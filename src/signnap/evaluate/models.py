@@ -1,0 +1,275 @@
+"""Judge trained models, or anybody's embeddings, on a labelled graph, always beside three trivial baselines."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .. import rng
+from ..data.load import load_graph
+from ..data.splits import Split, make_split, parse_split
+from ..errors import SignnapError
+from ..graph import Graph, row_normalized
+from ..graph.arrays import Array, as_tensor
+from ..methods.method import Method
+from ..methods.settings import probe_weight_decay
+from ..methods.signnap import SIGNNAP
+from ..perturb import DropEdge
+from ..train.progress import Report, silent
+from .parts import labelled_parts
+from .score import Score, score, score_classes, score_most_frequent
+
+_log = logging.getLogger(__name__)
+#: test and validation accuracy in % of every probe of one encoder
+Marks = list[tuple[float, float]]
+
+
+def judge(
+    subjects: Sequence[Method | Tensor],
+    graph: Graph,
+    *,
+    split: str = "paper",
+    probe: str = "linear",
+    seeds: int = 5,
+    dropped: bool = False,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Score the subjects (one per encoder seed), raw features, an untrained encoder and the most frequent class.
+
+    Networks that were trained on labels are their own classifiers; their split has to be this one. ``dropped`` trains
+    the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6). ``report`` is called
+    between the first three judgements; the last takes no time.
+    """
+    parts = make_split(graph, split)
+    main = score_models(subjects, graph, parts, probe=probe, probe_seeds=seeds, dropped=dropped)
+    options: dict[str, Any] = {"probe": probe, "seeds": range(seeds)}
+    report(1, "next: raw features")
+    normalized = _normalizes(subjects)
+    features = row_normalized(graph.x) if normalized else graph.x
+    baselines = {"raw features": score([features], *_nodes(graph, parts), **options | _decay(graph))}
+    report(2, "next: an untrained encoder")
+    untrained = [_blank(subject, number).untrained(graph) for number, subject in enumerate(subjects)]
+    baselines["untrained encoder"] = judged(untrained, graph, parts, **options)
+    baselines["most frequent class"] = score_most_frequent(*_nodes(graph, parts))
+    return {
+        "graph": graph.name,
+        "split": parts.name,
+        "features": "rows divided by their sum" if normalized else "as given",
+        **_public(main),
+        "baselines": {name: _public(result) for name, result in baselines.items()},
+    }
+
+
+def score_models(
+    models: Sequence[Method | Array],
+    graph: Any,
+    split: str | Split = "paper",
+    *,
+    probe: str = "linear",
+    probe_seeds: int = 5,
+    dropped: bool = False,
+) -> Score:
+    """Judge fitted models of one or more encoder seeds, or their embeddings, exactly as ``signnap evaluate`` does.
+
+    ``score`` sees arrays alone; this knows the graph as well. So the probe has the weight decay that the paper gives it
+    there, inductively the training rows come from the training nodes and their edges alone, and networks that were
+    trained on labels are their own classifiers. Embeddings are taken as they are. ``dropped`` trains the probe on
+    freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6).
+
+    >>> from signnap import SIGNNAP, load_graph, score_models
+    >>> graph = load_graph("synthetic")
+    >>> models = SIGNNAP(dim=8, negatives=16, iterations=2).fit_seeds(graph, [0, 1])
+    >>> score_models(models, graph, "inductive:per-class:20:30", probe="linear-quick", probe_seeds=2).protocol
+    'honest: 2 encoder seeds × 2 probe seeds'
+    """
+    graph, subjects = load_graph(graph), _subjects(models)
+    if not isinstance(probe_seeds, (int, np.integer)) or probe_seeds < 1:
+        raise SignnapError(f"probe_seeds is {probe_seeds!r}: expected a whole number from 1 on")
+    fitted = [subject for subject in subjects if isinstance(subject, Method)]
+    _expect_seeds_of_one_model(fitted)
+    parts = _parts(graph, split)
+    _note_other_split(fitted, parts)
+    _note_mixture(subjects)
+    return judged(subjects, graph, parts, dropped=dropped, probe=probe, seeds=range(probe_seeds))
+
+
+def judged(
+    subjects: Sequence[Method | Tensor], graph: Graph, parts: Split, *, dropped: bool = False, **options: Any
+) -> Score:
+    """Score the subjects alone; options are those of ``score``."""
+    if _trained_on_labels(subjects, graph, parts):
+        assert graph.y is not None  # or there would be no split
+        return score_classes(embedded(subjects, graph, parts), graph.y, parts.val, parts.test)
+    resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
+    rows = embedded(subjects, graph, parts, place=None if dropped else "cpu")
+    return score(rows, *_nodes(graph, parts), resample=resample, **options | _decay(graph))
+
+
+def judged_elsewhere(
+    z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], probe: str, seeds: int, weight_decay: float
+) -> Marks:
+    """Plain arrays in and out: tensors would travel through shared memory, of which containers have little."""
+    nodes = [torch.from_numpy(part) for part in parts]
+    options: dict[str, Any] = {"probe": probe, "seeds": range(seeds), "weight_decay": weight_decay}
+    return marks_of(score([torch.from_numpy(z)], torch.from_numpy(y), *nodes, **options))
+
+
+def marks_of(found: Score) -> Marks:
+    """The score of one encoder as rows keep it, probe by probe."""
+    (test,), (val,) = found.runs, found.val_runs
+    return [*zip(test, val, strict=True)]
+
+
+def _subjects(models: Sequence[Method | Array]) -> list[Method | Tensor]:
+    """Fitted models, and anything else as numbers."""
+    if isinstance(models, (Method, Tensor, np.ndarray, str)) or not isinstance(models, Sequence):
+        raise SignnapError("expected a list with the models, or the embeddings, of one or more encoder seeds")
+    for model in models:
+        if isinstance(model, Method) and not model.__sklearn_is_fitted__():
+            raise SignnapError(f"a {type(model).__name__} among the models is not fitted yet: call fit first")
+    return [model if isinstance(model, Method) else as_tensor(model, "embeddings") for model in models]
+
+
+def _parts(graph: Graph, split: str | Split) -> Split:
+    """The split of that name, or one that is given: anybody may have made it, so the probe's checks come first."""
+    if isinstance(split, str):
+        return make_split(graph, split)
+    if not isinstance(split, Split):
+        raise SignnapError(f"split is {split!r}: expected the name of a split, or what make_split returns")
+    labelled_parts(torch.ones(graph.num_nodes, 1), graph.y, split.train, split.val, split.test)
+    train, val, test = (as_tensor(part) for part in (split.train, split.val, split.test))
+    return Split(train, val, test, split.name, split.inductive)
+
+
+def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:
+    """Refuse runs whose spread would not be that over encoder seeds: one run twice, or two different recipes."""
+    if len({model.facts_["fingerprint"] for model in models}) > 1:
+        raise SignnapError("the runs were not trained on one and the same graph: judge them one graph at a time")
+    own = lambda model: {name: model.facts_[name] for name in model.own_parts if name in model.facts_}
+    recipes = [asdict(model.settings_) | own(model) for model in models]
+    for recipe in recipes[1:]:
+        for name in [*recipes[0], *recipe]:
+            values = recipes[0].get(name), recipe.get(name)
+            if name != "seed" and values[0] != values[1]:
+                raise SignnapError(
+                    f"the runs differ in more than their seed, {name} is {values[0]!r} and {values[1]!r}: "
+                    "judge them one kind at a time"
+                )
+    seeds = [recipe["seed"] for recipe in recipes]
+    for seed in seeds:
+        if seeds.count(seed) > 1:
+            raise SignnapError(f"{seeds.count(seed)} of the runs are of encoder seed {seed}: expected each seed once")
+
+
+def _normalizes(subjects: Sequence[Method | Tensor]) -> bool:
+    """Whether the subjects saw normalised features, as they do unless told otherwise."""
+    return all(subject.settings_.normalize_features for subject in subjects if isinstance(subject, Method))
+
+
+def _note_other_split(models: Sequence[Method], parts: Split) -> None:
+    """Say that nodes were hidden in training, but not those of this split."""
+    for split in sorted({model.settings_.split for model in models}):
+        rule, hidden = parse_split(split)
+        if hidden and rule != parse_split(parts.name)[0]:
+            _log.info("training hid the nodes that %s judges, but the split is %s", split, parts.name)
+
+
+def _note_mixture(subjects: Sequence[Method | Tensor]) -> None:
+    """Say that what counts as several seeds cannot be of one model; of files nobody knows more than their width."""
+    told = "%s are judged together, but count as encoder seeds of one model"
+    if len({isinstance(subject, Method) for subject in subjects}) > 1:
+        _log.info(told, "models and bare embeddings")
+    shapes = {tuple(subject.shape[1:]) for subject in subjects if isinstance(subject, Tensor)}
+    if len(shapes) > 1:
+        widths = " and ".join(str(width) for shape in sorted(shapes) for width in shape)
+        _log.info(told, f"embeddings of {widths} columns")
+
+
+def _nodes(graph: Graph, parts: Split) -> tuple[Any, ...]:
+    return graph.y, parts.train, parts.val, parts.test
+
+
+def _decay(graph: Graph) -> dict[str, float]:
+    return {"weight_decay": probe_weight_decay(graph.name)}
+
+
+def _public(result: Score) -> dict[str, Any]:
+    spread = lambda summary: {"mean": summary.mean, "std": summary.std}
+    return {
+        "accuracy": spread(result.accuracy),
+        "balanced_accuracy": spread(result.balanced_accuracy),
+        "val_accuracy": spread(result.val_accuracy),
+        "protocol": result.protocol,
+        "probe": result.probe,
+        "encoder_seeds": result.encoder_seeds,
+        "probe_seeds": result.probe_seeds,
+        "runs": result.runs,
+    }
+
+
+def _blank(subject: Method | Tensor, number: int) -> Method:
+    """The model whose untrained twin stands beside a subject: its own, or a GCN where there is nothing to train."""
+    if isinstance(subject, Tensor):
+        return SIGNNAP(dim=subject.shape[1], seed=number)
+    own = subject.trains and subject.inductive and not subject.uses_labels
+    return subject if own else SIGNNAP(seed=number)
+
+
+def _trained_on_labels(subjects: Sequence[Method | Tensor], graph: Graph, parts: Split) -> bool:
+    """Whether the subjects are classifiers themselves; whoever saw labels may be judged on its own split only."""
+    taught = [subject for subject in subjects if isinstance(subject, Method) and subject.uses_labels]
+    if taught and len(taught) < len(subjects):
+        raise SignnapError("some of the models were trained on labels and some were not: judge them one kind at a time")
+    for model in taught:
+        if parse_split(model.settings_.split)[0] != parse_split(parts.name)[0]:
+            raise SignnapError(
+                f"the model was trained on labels of the split {model.settings_.split}: expected that one"
+            )
+        if not torch.equal(make_split(graph, model.settings_.split).test, parts.test):
+            raise SignnapError(f"the model saw labels of another {parts.name}: expected the split as seed 0 draws it")
+    return bool(taught)
+
+
+def embedded(
+    subjects: Sequence[Method | Tensor], graph: Graph, parts: Split, *, place: str | None = "cpu"
+) -> list[Tensor]:
+    """Rows for the probe, on the CPU with the labels, whichever device embeds; without ``place``, where they are made.
+
+    In the inductive setting training rows come from the training subgraph (spec §1), unless the method embeds nothing
+    but the graph that it was trained on.
+    """
+    seen = parts.training_graph(graph) if parts.inductive else None
+
+    def rows(model: Method) -> Tensor:
+        z = model.embed(graph)
+        if seen is not None and model.inductive:
+            return z.index_copy(0, parts.train.to(z.device), model.embed(seen))
+        return z
+
+    found = [subject if isinstance(subject, Tensor) else rows(subject) for subject in subjects]
+    return found if place is None else [z.to(place) for z in found]
+
+
+def _redrawn(model: Method | Tensor, graph: Graph, parts: Split) -> Callable[[], Tensor]:
+    """Fresh embeddings of a freshly dropped graph at every call, on the device that embeds: there is one per epoch."""
+    if not isinstance(model, SIGNNAP):
+        found = f"a run of {model.name}" if isinstance(model, Method) else "a tensor"
+        raise SignnapError(f"the probe on dropped graphs is SIGNNAP's, but {found} was given")
+    seen = parts.training_graph(graph)
+    view = model.view(seen)
+    source = rng.generator(model.settings_.seed, "probe views", view.stored.device)
+    drop = DropEdge(model.settings_.drop_edge, model.settings_.drop_law)
+
+    def draw() -> Tensor:
+        z = model.embed_view(drop(view, source))
+        if not parts.inductive:
+            return z
+        return z.new_zeros(graph.num_nodes, z.shape[1]).index_copy_(0, parts.train.to(z.device), z)
+
+    return draw

@@ -1,1 +1,0 @@
-"""Models, graphs and judges brought together."""

@@ -1,0 +1,68 @@
+"""Results in a file that grows row by row, and that says where, when and how each row was measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from signnap.errors import SignnapError
+from signnap.storage import write_text
+
+from ..provenance import provenance
+from .table import page
+
+
+class Record:
+    """A JSON file and, beside it, the same as Markdown; opening it again continues it.
+
+    ``keys`` are the fields that tell one row from another, ``columns`` maps fields to the headings of the table, and
+    ``found`` is for numbers over all rows. ``protocol`` and device must be what they were: rows of one file compare.
+    Each row names the session, one run of a script, that measured it.
+    """
+
+    def __init__(
+        self, path: Path, *, title: str, about: str, protocol: dict[str, Any], keys: list[str], columns: dict[str, str]
+    ) -> None:
+        self.path, self.keys, protocol = path, keys, json.loads(json.dumps(protocol))
+        self.content: dict[str, Any] = {
+            "title": title, "about": about, "protocol": protocol, "found": {}, "columns": columns,
+            "sessions": [], "rows": [],
+        }  # fmt: skip
+        self.session = provenance()
+        if path.exists():
+            before = json.loads(path.read_text(encoding="utf-8"))
+            self._expect_same("protocol", protocol, before["protocol"])
+            for earlier in before["sessions"]:
+                self._expect_same("device", self.session["device"], earlier["device"])
+            self.content |= {name: before[name] for name in ("found", "sessions", "rows")}
+
+    def _expect_same(self, what: str, ours: Any, theirs: Any) -> None:
+        if ours != theirs:
+            raise SignnapError(f"{self.path} holds results with {what} {theirs}, not {ours}: give another --out")
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return self.content["rows"]
+
+    def holds(self, **key: Any) -> bool:
+        """Whether this row has been measured; one that failed has not, and is tried again."""
+        row = self.find(**key)
+        return row is not None and "error" not in row
+
+    def find(self, **key: Any) -> dict[str, Any] | None:
+        return next((row for row in self.rows if all(row[name] == value for name, value in key.items())), None)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take in a row, in the place of an earlier one with the same keys."""
+        same = self.find(**{name: row[name] for name in self.keys})
+        if same is not None:
+            self.rows.remove(same)
+        if not any(session is self.session for session in self.content["sessions"]):
+            self.content["sessions"].append(self.session)
+        self.rows.append(row | {"session": len(self.content["sessions"]) - 1})
+
+    def save(self) -> None:
+        """Write both files, whole or not at all."""
+        write_text(self.path, json.dumps(self.content, indent=1, ensure_ascii=False) + "\n")
+        write_text(self.path.with_suffix(".md"), page(self.content))

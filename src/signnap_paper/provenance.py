@@ -1,0 +1,78 @@
+"""Where, when and with what a number was made: what stands beside every result."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from signnap import __version__
+from signnap.ops.dense import processor_name
+
+
+def provenance(device: torch.device | None = None) -> dict[str, Any]:
+    """Date, machine, versions and command of this process."""
+    on_gpu = torch.cuda.is_available() if device is None else device.type == "cuda"
+    return {
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command": shlex.join([*_program(sys.argv[0]), *sys.argv[1:]]),
+        "device": torch.cuda.get_device_name() if on_gpu else processor_name(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda if on_gpu else None,
+        "triton": _version("triton"),
+        "signnap": __version__,
+        "revision": _revision(),
+    }
+
+
+def failure(error: Exception) -> dict[str, str]:
+    """What stands in a row that could not be measured: the first line of what went wrong."""
+    return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+
+
+def _program(path: str) -> list[str]:
+    """How this program is called, whichever way it was."""
+    if Path(path).name == "signnap" or Path(path).parts[-2:] == ("signnap", "__main__.py"):
+        return ["signnap"]
+    return ["python", path] if path.endswith(".py") else [path]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _revision() -> str | None:
+    """What REVISION says the files are, for copies without their history, else what git says of a repository of ours.
+
+    The revision is `-dirty` if a file of either package differs from it; results written beside the packages do not
+    count. Where the packages are installed inside another repository, git does not know this file, and the revision of
+    that repository says nothing about them.
+    """
+    if "REVISION" in os.environ:
+        return os.environ["REVISION"] or None
+    if not _git("ls-files", "--error-unmatch", Path(__file__).name):
+        return None
+    revision = _git("describe", "--always", "--abbrev=12", "--exclude=*")
+    return f"{revision}-dirty" if _git("status", "--porcelain", "--", ".", "../signnap") else revision
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        command = ["git", *arguments]
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -1,0 +1,239 @@
+"""The whole reproduction on one page: the paper's claims with a verdict each, and every cell of ours beside its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import chain
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from signnap.evaluate import Summary, plus_minus, summarize
+
+from . import markdown
+from .cells import Cell
+from .claims import CLAIMS, RULE, judge
+from .paper import GRAPHS, ROWS, cell, explained, read_alike, reported, reported_as
+from .results import Results
+from .targets import TARGETS, Target, fidelity, overall
+
+#: A baseline of ours may be so many points below the paper's.
+TOLERANCE = 1.5
+ABOUT = """
+# Reproduction
+
+Ours beside the paper, test accuracy in % on the paper's splits. *Honest* is the mean and standard deviation over up to
+{seeds} encoder seeds, each read by several probes; *one encoder* is the first of these seeds alone, with the deviation
+over its probes, which is what the paper reports. Networks with labels are their own classifiers and have no probes.
+
+SIGNNAP, GRACE and GCA were trained with `--precision tf32`, where no column says otherwise; a CPU ignores it, and
+`signnap train` has float32 unless told so. SIGNNAP has negatives that 512 anchors share, as `signnap train` has and the
+paper has not. `table-letter`, `table-tried` and `table-sharing` below say what either changes.
+
+All numbers come from the rows in `{rows}`, each with its settings, seeds, device, versions, revision and
+command; `docs/evaluation.md` says what else there is to know of some. `signnap reproduce all` fills in what is missing
+and writes all pages but that of `authors`, `signnap reproduce TARGET` one of them, and `signnap reproduce reproduction`
+this page from the rows that are there.
+
+*Collapsed* counts encoders whose training `signnap train` would have stopped (`docs/method.md`, *When it fails*). Here
+it went on, and they are part of the mean: some recover, others stay as they are.
+
+*Spec §n* names a section of the specification of methods that this package was written from; it is not part of the
+repository.
+"""
+#: What the table of targets does not say.
+NOT_THE_PAPERS = """
+Nine of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
+`docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
+`table-seeds`: whether they do with more seeds, in the cells where they were found not to. `table-start`: whether they
+do if encoders begin with the weights of the paper's. `table-tried`: other ways of training (as the paper's text has it
+rather than its code, without our departures, or for fewer iterations) in the same cells.
+`table-letter`: what these departures change in every cell. `table-rounding`: how far encoders of one seed are apart if
+their first weights differ by a rounding. `table-sharing`: how many anchors may share a draw of negatives. `table-grid`:
+settings of other methods on graphs for which their authors give none.
+"""
+
+
+class Beside(NamedTuple):
+    """A cell of the paper's main table: ours, if there is a row, and the paper's, if it has a figure.
+
+    ``alike`` is ours by the probe that is the same for all methods without labels.
+    """
+
+    name: str
+    graph: str
+    row: dict[str, Any] | None
+    ours: Summary | None
+    alike: Summary | None
+    figure: list[float] | None
+
+    @property
+    def gap(self) -> float | None:
+        """As it is shown, so that whoever counts by the page counts the same."""
+        return None if self.ours is None or self.figure is None else round(self.ours.mean - self.figure[0], 2)
+
+    @property
+    def read_alike(self) -> str:
+        return "–" if self.alike is None else markdown.spread(self.alike)
+
+    @property
+    def texts(self) -> list[str]:
+        """Method, graph, ours, the paper's and the difference."""
+        if self.row is None or self.ours is None:
+            ours = markdown.state(self.row)
+        else:
+            notes = [str(len(self.ours.values)), *markdown.collapses(self.row)]
+            ours = f"{markdown.spread(self.ours)} ({', '.join(notes)})"
+        theirs = "–" if self.figure is None else plus_minus(self.figure[0], self.figure[1])
+        return [self.name, self.graph, ours, theirs, "–" if self.gap is None else f"{self.gap:+.2f}"]
+
+
+def page(results: Results, seeds: int) -> str:
+    """All of it in Markdown, for so many encoder seeds."""
+    cells = [_beside(results, seeds, name, graph) for name in ROWS for graph in GRAPHS]
+    head = ABOUT.format(seeds=seeds, rows=f"{_folder(results)}/{results.path.name}").strip()
+    parts = [
+        head,
+        _inventory(results, seeds),
+        NOT_THE_PAPERS,
+        *_cost(results),
+        *_again(results),
+        _claims(results, seeds),
+    ]
+    parts += [_fidelity(results, seeds), _baselines(cells), _every_cell(cells), *_sections(results, seeds)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _folder(results: Results) -> str:
+    return results.path.resolve().parent.name
+
+
+def _others(seeds: int) -> Iterator[tuple[str, Target, int]]:
+    """Every other target with its number of encoder seeds: its own, unless this page is asked for another than its."""
+    for name, target in TARGETS.items():
+        yield name, target, target.seeds if seeds == WHOLE.seeds else seeds
+
+
+def _inventory(results: Results, seeds: int) -> str:
+    lines = []
+    for name, target, count in _others(seeds):
+        cells = target.recipe()
+        if cells:
+            lines.append([f"`{name}`", str(len(cells)), str(count), str(len(results.missing(cells, count)))])
+    return markdown.table(["target", "cells", "encoder seeds", "cells that lack seeds"], lines)
+
+
+def _cost(results: Results) -> Iterator[str]:
+    """What the encoders of all rows took to train, if there are any; those that several cells share count once."""
+    trained = {
+        (Cell(**row["cell"]).training, *row["seeds"], row["seconds"]): row["device"]
+        for row in results
+        if "error" not in row
+    }
+    hours: dict[str, float] = {}
+    for (*_, seconds), device in trained.items():
+        hours[device] = hours.get(device, 0.0) + seconds / 3600
+    if hours:
+        listed = [f"{hours[device]:.1f} hours on {device}" for device in sorted(hours)]
+        together = " and ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)
+        yield (
+            f"Training the encoders of all rows took {together}.\nThose that several cells share count once, judging "
+            "is not counted, and other commands may have shared the devices."
+        )
+
+
+def _again(results: Results) -> Iterator[str]:
+    """How far rows agree about encoders of the same settings and seed, which several targets have, if any do."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for row in results:
+        if "error" in row:
+            continue
+        reading = {name: value for name, value in row["cell"].items() if name not in ("settings", "looks")}
+        settings = {"init": "seed"} | row.get("resolved", row["cell"]["settings"])  # older rows do not name it
+        for seed, test in zip(row["seeds"], row["test"], strict=True):
+            revisions = found.setdefault(json.dumps([reading, settings, seed], sort_keys=True), {})
+            revisions.setdefault(str(row.get("revision")), []).append(fmean(test))
+    several = [each for each in found.values() if sum(map(len, each.values())) > 1]
+    gaps = [max(chain(*each.values())) - min(chain(*each.values())) for each in several]
+    if several:
+        differ = sum(gap > 0 for gap in gaps)
+        at_one = sum(any(max(values) > min(values) for values in each.values()) for each in several)
+        yield (
+            f"{len(several)} encoders are in more than one row, with the same settings, seed and probe. The accuracy "
+            f"of {differ} differs\nbetween rows, by up to {max(gaps):.2f} points, of {at_one} of these at one revision "
+            "of this program. So means of one cell\nmay differ between targets."
+        )
+
+
+def _claims(results: Results, seeds: int) -> str:
+    lines = [[f"**{each.name}**: {each.sentence} ({each.where})", *judge(each, results, seeds)] for each in CLAIMS]
+    rule = RULE.strip().format(seeds=seeds)
+    return f"## Claims\n\n{rule}\n\n{markdown.table(['claim', 'verdict', 'evidence'], lines)}"
+
+
+def _fidelity(results: Results, seeds: int) -> str:
+    count = next(count for name, _, count in _others(seeds) if name == "table-fidelity")
+    return f"## Fidelity\n\n{fidelity.page(results, count)}"
+
+
+def _beside(results: Results, seeds: int, name: str, graph: str) -> Beside:
+    row = results.find(cell(name, graph), seeds)
+    theirs = reported()["overall"][reported_as(name)]
+    alike = markdown.over_encoders(results.find(read_alike(name, graph), seeds))
+    return Beside(name, graph, row, markdown.over_encoders(row), alike, theirs[graph])
+
+
+def _baselines(cells: list[Beside]) -> str:
+    """How many baselines are as good as the paper's, which are not, and which are no targets."""
+    why = lambda kind, each: explained(kind, each.name, each.graph)
+    baselines = [each for each in cells if not each.name.startswith("SIGNNAP")]
+    targets = [each for each in baselines if each.figure and why("no_target", each) is None]
+    known = [(each, gap) for each in targets if (gap := each.gap) is not None]
+    lower = [each for each, gap in known if gap < -TOLERANCE]
+    columns = ["method", "graph", "honest (encoder seeds)", "the paper", "difference"]
+    reasons = [[*each.texts, each.read_alike, why("lower", each) or "not yet"] for each in lower]
+    implausible = [[*each.texts, text] for each in baselines if (text := why("no_target", each)) is not None]
+    in_all = f" ({len(targets)} in all)" if len(known) < len(targets) else ""
+    paragraphs = [
+        "## Baselines",
+        f"Ours is within {TOLERANCE} points of the paper or above it in {len(known) - len(lower)} of {len(known)} cells"
+        f"{in_all}. Both kinds of GCC stand beside the paper's one. These are lower:",
+        markdown.table([*columns, "read alike", "explained"], reasons) if reasons else "None.",
+        "These are no targets, because the paper's figure is implausible or absent:",
+        markdown.table([*columns, "why"], implausible),
+    ]
+    return "\n\n".join(part.strip() for part in paragraphs)
+
+
+def _every_cell(cells: list[Beside]) -> str:
+    ranked, lines = overall.unlabelled(), []
+    for each in cells:
+        name, graph, honest, theirs, gap = each.texts
+        single = cost = "–"
+        if each.row is not None and each.ours is not None:
+            cost = f"{each.row['device']}, {each.row['seconds']:.0f}"
+            single = str(summarize(each.row["test"][0])) if name in ranked else "–"
+        lines.append([name, graph, honest, single, each.read_alike, theirs, gap, cost])
+    columns = ["method", "graph", "honest (encoder seeds)", "one encoder", "read alike", "the paper", "difference"]
+    note = (
+        "The difference is that of the honest mean. Seconds are those of training all encoder seeds; they "
+        "are no benchmark, since other commands may have shared the device. For *read alike* see `table-overall` below."
+    )
+    return f"## Every cell\n\n{note}\n\n{markdown.table([*columns, 'device, s'], lines)}"
+
+
+def _sections(results: Results, seeds: int) -> Iterator[str]:
+    """The page of every other target, below its picture; fidelity has its place above, authors a page of their own."""
+    folder = f"../{_folder(results)}"
+    for name, target, count in _others(seeds):
+        if name in ("table-fidelity", "authors"):
+            continue
+        picture = "" if target.figure is None else f"![{name}]({folder}/{name}.png)\n\n"
+        # what is made of graphs, not of rows, is left where it is: this page needs no graph
+        text = target.page(results, count) if target.recipe() else f"See [its page]({folder}/{name}.md)."
+        yield f"## {name}\n\n{picture}{text}"
+
+
+WHOLE = Target(list, page)
+#: Whatever can be made, by name: the tables and figures, and this page of all of them.
+EVERYTHING = {**TARGETS, "reproduction": WHOLE}

@@ -1,0 +1,11 @@
+"""Benchmark scripts are modules that tests import by their short name."""
+
+import importlib
+
+import pytest
+
+
+@pytest.fixture
+def script():
+    """Import a module of the benchmarks by its name."""
+    return lambda name: importlib.import_module(f"signnap_paper.benchmarks.{name}")

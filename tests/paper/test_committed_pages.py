@@ -1,0 +1,106 @@
+"""The pages of results that are kept here say what their rows say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from signnap_paper.paper import explanations
+from signnap_paper.reproduction import EVERYTHING
+from signnap_paper.results import Results
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "results"
+#: The page of all of it is a part of the documentation.
+PLACES = {name: RESULTS / f"{name}.md" for name in EVERYTHING} | {"reproduction": ROOT / "docs" / "reproduction.md"}
+PAGES = [
+    pytest.param(name, marks=[pytest.mark.data] if name == "table-datasets" else [])
+    for name, place in PLACES.items()
+    if place.exists()
+]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return Results(RESULTS / "rows.jsonl")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_its_rows_make(name, rows, request, monkeypatch):
+    if name == "table-datasets":  # it is made of the graphs themselves
+        monkeypatch.setenv("SIGNNAP_DATA", str(request.getfixturevalue("raw_data")))
+    made = EVERYTHING[name].text(name, rows, EVERYTHING[name].seeds)
+    assert PLACES[name].read_text("utf-8") == made, "make it again: make pages"
+
+
+@pytest.mark.skipif(not (RESULTS / "rows.jsonl").exists(), reason="there are no rows here")
+def test_every_row_that_is_kept_belongs_to_a_target(rows):
+    wanted = {cell.key for target in EVERYTHING.values() for cell in target.recipe()}
+    assert [key for key in rows._rows if key not in wanted] == []
+
+
+def test_what_differs_is_explained_and_no_explanation_outlives_its_cell():
+    page = PLACES["reproduction"].read_text("utf-8")
+    assert "| not yet |" not in page
+    assert [text for texts in explanations().values() for text in texts.values() if text not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("better than unsupervised peers", "does not hold"),
+        ("more stable", "does not hold"),
+        *((f"holds up with depth on {graph}", "holds (2 of 3") for graph in ("pubmed", "facebook")),
+        *((f"A {what} hurts", "holds (") for what in ("larger K", "small ρ", "much lower τ")),
+        ("A large ρ hurts", "holds only for one seed"),
+        ("stable over latent dimensions", "holds ("),
+        ("DropEdge is the best perturbation", "does not hold"),
+    ],
+)
+def test_the_readme_sums_up_what_the_page_says(claim, verdict):
+    """If this fails, the rows say something else by now: write it into the README, too."""
+    (line,) = (line for line in PLACES["reproduction"].read_text("utf-8").splitlines() if f"| **{claim}**" in line)
+    assert line.split(" | ")[1].startswith(verdict)
+
+
+def test_the_readme_counts_the_figures_within_range_as_the_page_does():
+    (count,) = re.findall(r"seeds in (\d+ of \d+ cells)", (RESULTS / "table-fidelity.md").read_text("utf-8"))
+    assert f"In {count} the paper's figure" in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_the_readme_counts_the_figures_among_all_encoders_as_the_page_does():
+    page = " ".join((RESULTS / "table-start.md").read_text("utf-8").split())
+    ((few, inside, expected, all_inside, most),) = re.findall(
+        r"first (\d+) encoders of every cell lie (\d+) of 30 figures; (\S+) would .* lie (\d+)\. .* up to (\d+),",
+        page,
+    )
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    said = f"begin with the first weights of the authors' code it is {inside}, where {expected} would be expected"
+    assert few == "15" and said in readme
+    assert f"outside, up to {most}, it is {all_inside}, and the other three" in readme and 30 - int(all_inside) == 3
+
+
+def test_the_readme_says_what_our_departures_change_as_the_page_does():
+    page = (RESULTS / "table-letter.md").read_text("utf-8")
+    ((mean, cells, error),) = re.findall(
+        r"It is (\S+) on average over (\d+) cells, with a standard error of (\S+),", page
+    )
+    said = f"{mean} points on average over {cells} cells, with a standard error of {error}"
+    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_the_readme_counts_the_figures_among_encoders_that_begin_alike_as_the_page_does():
+    page = " ".join((RESULTS / "table-start.md").read_text("utf-8").split())
+    ((inside, expected),) = re.findall(r"weights lie the figures of (\d+ of 30) cells; (\S+) would on average", page)
+    ((below,),) = [re.findall(r"On average (\d+ %) of the encoders of a cell are below", page)]
+    said = f"lie {inside}, where {expected} would be expected, and {below} of them are below the paper's figure"
+    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
+
+
+def test_the_readme_says_what_a_rounding_does_as_the_page_does():
+    lines = [line.strip("| ").split(" | ") for line in (RESULTS / "table-rounding.md").read_text("utf-8").splitlines()]
+    apart = {(line[0], *line[1:3]): float(line[-1]) for line in lines if len(line) == 8 and line[-1][0].isdigit()}
+    most = {name: max(each for key, each in apart.items() if key[0] == name) for name, *_ in apart}
+    assert len(apart) == 38 and most.pop("SIGNNAP(GAT)") <= 0.01 and min(most.values()) > 1
+    said = f"a GAT becomes the same, but other backbones end up to {max(apart.values()):.1f} points of accuracy apart"
+    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
