@@ -42,3 +42,9 @@ def edges_of():
         return {frozenset((str(graph.ids[r]), str(graph.ids[c]))) for r, c in zip(rows, cols, strict=True)}
 
     return edges_of
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    """Undirected edges, each written as "one-other"."""
+    return lambda *texts: {frozenset(text.split("-")) for text in texts}

@@ -1,5 +1,7 @@
-"""Edge lists: formats, the choice of columns, and a sentence for every fault."""
+"""Edge lists: formats, the choice of columns, quotes, and a sentence for every fault."""
 
+import csv
+import io
 import logging
 import os
 import subprocess
@@ -9,16 +11,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet
 
-from signnap import load_graph
+from signnap import SignnapError, load_graph
+from signnap.data.delimited import read_delimited
 
-
-def pairs(*texts):
-    return {frozenset(text.split("-")) for text in texts}
-
-
-# -- formats ---------------------------------------------------------------------------------------------------------
+# -- formats and columns -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def pairs(*texts):
         ("e.csv", '"1","2"\n2,3\n'),
     ],
 )
-def test_an_edge_list_is_read_whatever_separates_its_columns(write, name, content, edges_of):
+def test_an_edge_list_is_read_whatever_separates_its_columns(write, name, content, edges_of, pairs):
     graph = load_graph(write(name, content))
     assert graph.ids.tolist() == [1, 2, 3]
     assert graph.ids.dtype == np.int64
@@ -54,14 +54,14 @@ def test_an_edge_list_is_read_whatever_separates_its_columns(write, name, conten
     "header",
     ["weight,source,target", "weight,Source,Target", "w,src,dst", "w,from,to", "w,u,v", "w,node1,node2", ",id_1,id_2"],
 )
-def test_endpoints_are_found_by_name_and_other_columns_ignored_with_a_note(write, caplog, header, edges_of):
+def test_endpoints_are_found_by_name_and_other_columns_ignored_with_a_note(write, caplog, header, edges_of, pairs):
     caplog.set_level(logging.INFO, logger="signnap")
     graph = load_graph(write("e.csv", f"{header}\n9,1,2\n9,2,3\n"))
     assert edges_of(graph) == pairs("1-2", "2-3")
     assert "ignored other columns: " in caplog.text
 
 
-def test_endpoints_can_be_named(write, sentence, edges_of):
+def test_endpoints_can_be_named(write, sentence, edges_of, pairs):
     path = write("e.csv", "source,target,a,b\n1,2,3,4\n")
     assert edges_of(load_graph(path, source_column="a", target_column="b")) == pairs("3-4")
     assert edges_of(load_graph(path, target_column="b")) == pairs("1-4")
@@ -70,7 +70,7 @@ def test_endpoints_can_be_named(write, sentence, edges_of):
     assert "both endpoints are column 'a' of e.csv" in sentence(load_graph, path, source_column="a", target_column="a")
 
 
-def test_a_first_row_that_turns_up_again_is_data(write, caplog, edges_of):
+def test_a_first_row_that_turns_up_again_is_data(write, caplog, edges_of, pairs):
     caplog.set_level(logging.INFO, logger="signnap")
     assert edges_of(load_graph(write("e.csv", "ann,bob\nbob,cid\n"))) == pairs("ann-bob", "bob-cid")
     assert "took the first row for its header" not in caplog.text
@@ -78,11 +78,11 @@ def test_a_first_row_that_turns_up_again_is_data(write, caplog, edges_of):
     assert "e.csv: took the first row for its header: person, friend" in caplog.text
 
 
-def test_a_first_row_is_compared_without_the_blanks_around_its_cells(write, edges_of):
+def test_a_first_row_is_compared_without_the_blanks_around_its_cells(write, edges_of, pairs):
     assert edges_of(load_graph(write("e.csv", "ann, bob\ncleo, ann\n"))) == pairs("ann-bob", "ann-cleo")
 
 
-def test_a_first_row_of_two_nodes_of_the_node_table_is_data(write, caplog, edges_of):
+def test_a_first_row_of_two_nodes_of_the_node_table_is_data(write, caplog, edges_of, pairs):
     caplog.set_level(logging.INFO, logger="signnap")
     nodes = write("n.csv", "id,f\na,1\n b b,2\nc,3\nd,4\nu,5\nv,6\n")
     path = write("e.csv", "a, b b\nc,d\n")
@@ -93,7 +93,7 @@ def test_a_first_row_of_two_nodes_of_the_node_table_is_data(write, caplog, edges
     assert edges_of(load_graph(write("e.csv", "u,v\nc,d\n"), nodes=nodes)) == pairs("c-d")
 
 
-def test_the_usual_names_of_endpoints_may_be_nodes_and_a_note_says_so(write, caplog, edges_of):
+def test_the_usual_names_of_endpoints_may_be_nodes_and_a_note_says_so(write, caplog, edges_of, pairs):
     caplog.set_level(logging.INFO, logger="signnap")
     path = write("e.csv", "u,v\nv,w\nw,u\n")
     assert edges_of(load_graph(path)) == pairs("u-v", "v-w", "w-u")
@@ -181,7 +181,7 @@ def test_oddities_of_edges_are_counted(write, caplog):
     assert str(report) in caplog.text
 
 
-# -- faults ----------------------------------------------------------------------------------------------------------
+# -- faults ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -258,3 +258,92 @@ def test_a_few_bytes_cannot_claim_a_table_that_fills_the_memory(write, monkeypat
     parquet.write_table(pa.table({"source": range(1000), "target": range(1000)}), "e.parquet")
     monkeypatch.setattr("signnap.data.tables._MAX_CELLS", 1999)
     assert "e.parquet claims 1,000 rows" in sentence(load_graph, "e.parquet")
+
+
+# -- quotes ------------------------------------------------------------------------------------------------------------
+
+
+_ONE_LINE = "opens a quote that closes in a later line: expected every cell of an edge list on one line"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("e.tsv", 'a\tb\t"5 in\nb\tc\tx\nc\td\t6" x\n', "line 1 opens a quote that closes in line 3 before ' x'"),
+        ("e.csv", 'a,b,n\r\na,c,"6" x, y\r\n', "line 2 opens a quote that closes before ' x': expected the end of the"),
+        ("e.csv", 'a,b,5"\rb,c,"x"y\r', "line 2 opens a quote that closes before 'y'"),
+        ("e.csv", 'a,b,"""x""\nb,c,"y"\n', "line 1 opens a quote that closes in line 2 before 'y\"'"),
+        ("e.csv", '1,2\n3,"4\n5,6\n', "line 2 opens a quote that is never closed"),
+        ("e.csv", '"1,2\n3,4\n', "line 1 opens a quote that is never closed"),
+        ("e.csv", 'a,b\nb,"c""\nc,d\n', "line 2 opens a quote that is never closed"),
+        ("e.txt", '# "remark"\na;b\nb;"c\n', "line 3 opens a quote that is never closed"),
+        ("e.csv", 'a,b,n\na,c,"5 in\nb,c,6"\nc,d,\n', f"line 2 {_ONE_LINE}"),
+        ("e.csv", 'a,b\r\na,"c\rd"\r\n', f"line 2 {_ONE_LINE}"),
+        ("e.csv", '"a\nb",c\na,"b\nc"\n', f"line 1 {_ONE_LINE}"),
+    ],
+)
+def test_a_quote_that_would_swallow_rows_is_one_sentence(write, name, content, expected, sentence):
+    assert sentence(load_graph, write(name, content)).startswith(f"{name}, {expected}")
+
+
+def test_a_stray_quote_of_a_node_table_is_not_blamed_on_the_edges(write, sentence):
+    nodes = write("n.tsv", 'id\tdesc\n1\t"big pipe\n2\tx\n3\ty" z\n')
+    assert sentence(load_graph, write("e.csv", "1,2\n2,3\n"), nodes=nodes).startswith("n.tsv, line 2 opens a quote")
+
+
+def test_a_quote_within_a_cell_is_text(write):
+    nodes = write("n.tsv", 'id\tsize\n1\t5" pipe\n2\t6"\n3\ty"z"\n4\t6"\n5\t"6"""\n')
+    graph = load_graph(write("e.csv", "1,2\n"), nodes=nodes)
+    assert graph.feature_names == ('size=5" pipe', 'size=6"', 'size=y"z"')
+    blanks = write("e.txt", 'a "b\na c\n')
+    assert load_graph(blanks).ids.tolist() == ["a", '"b', "c"]
+
+
+def test_cells_of_several_lines_are_allowed_in_a_node_table_with_a_note(write, caplog):
+    caplog.set_level(logging.INFO, logger="signnap")
+    edges = write("e.csv", "1,2\n")
+    assert load_graph(edges, nodes=write("n.csv", 'id,"f"\n\n1,"2"\n2,3\n')).feature_names == ("f",)
+    assert "several lines" not in caplog.text
+    nodes = write("n.csv", 'id,city\n1,Rome\n2,"New\nYork"\n3,"New\nYork"\n')
+    assert load_graph(edges, nodes=nodes).feature_names == ("city=New\nYork", "city=Rome")
+    assert "n.csv: some cells hold several lines, the first of them in line 3" in caplog.text
+
+
+def test_a_cell_of_several_lines_may_cross_from_one_block_to_the_next(write, monkeypatch):
+    monkeypatch.setattr("signnap.data.delimited._BLOCK_BYTES", 500)
+    rows = "".join(f'"n\n{i}",{i}\n' for i in range(500))
+    cells = read_delimited(Path(write("n.csv", "id,f\n" + rows)))
+    assert cells.columns[0].to_pylist()[1:] == [f"n\n{i}" for i in range(500)]
+
+
+def test_a_first_row_of_several_lines_leaves_all_columns_text(write):
+    cells = read_delimited(Path(write("n.csv", 'id,"a\nb",c\n007,08,0x1\n')))
+    assert [column.to_pylist() for column in cells.columns] == [["id", "007"], ["a\nb", "08"], ["c", "0x1"]]
+    cells = read_delimited(Path(write("n.csv", '"1\n2",3,4\n007,08,09\n')))
+    assert [column.to_pylist() for column in cells.columns] == [["1\n2", "007"], ["3", "08"], ["4", "09"]]
+
+
+_cells = st.text('ab",\n\r', max_size=4)
+
+
+@given(st.lists(st.tuples(_cells, _cells), min_size=1, max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_what_a_writer_quotes_is_read_back(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("quoted") / "n.csv"
+    text = io.StringIO()
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows([("id", "f"), *rows])
+    path.write_bytes(text.getvalue().encode())
+    columns = read_delimited(path).columns
+    assert list(zip(*(column.to_pylist() for column in columns), strict=True))[1:] == rows
+
+
+@given(st.lists(st.sampled_from(["a", '"', '"', ",", "\n", " "]), max_size=14).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_no_accepted_quote_is_stray(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("stray") / "n.csv"
+    path.write_bytes(b"a,b\n" + text.encode())
+    try:
+        read_delimited(path)
+    except SignnapError:
+        return
+    list(csv.reader(io.StringIO(f"a,b\n{text.rstrip()}\n", newline=""), strict=True))

@@ -1,15 +1,16 @@
-"""Which columns of a node table are numbers and which are categories: as they look, as told, as in training."""
+"""Feature columns of a node table: numbers and categories, by their cells, by the user, and as in training."""
 
 import datetime
+import logging
 
+import networkx as nx
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from signnap import load_graph, read_embeddings
 from signnap.data.assemble import STRUCTURAL_COLUMNS
-from signnap.data.embeddings import read_embeddings
-from signnap.data.load import load_graph
-from signnap.graph import as_dense
+from signnap.graph import SparseFeatures, as_dense
 
 TRAINED = ("age", "country=DE", "country=FR")
 
@@ -17,6 +18,77 @@ TRAINED = ("age", "country=DE", "country=FR")
 @pytest.fixture
 def edges(write):
     return write("e.csv", "1,2\n")
+
+
+def test_text_columns_become_one_column_per_value(write):
+    nodes = write("n.csv", "id,f,city,y\n1,0,Rome,u\n2,2,Oslo,v\n3,3,,u\n4,0, Rome ,u\n")
+    graph = load_graph(write("e.csv", "1,2\n"), nodes=nodes)
+    assert graph.feature_names == ("f", "city=Oslo", "city=Rome")
+    assert as_dense(graph.x).tolist() == [[0, 0, 1], [2, 1, 0], [3, 0, 0], [0, 0, 1]]
+    assert graph.classes == ("u", "v")
+
+
+def test_many_categories_stay_sparse(write):
+    rows = "".join(f"{i},c{i % 50}\n" for i in range(200))
+    graph = load_graph(write("e.csv", "1,2\n"), nodes=write("n.csv", "id,city\n" + rows))
+    assert isinstance(graph.x, SparseFeatures)
+    assert graph.num_features == 50
+
+
+def test_an_index_without_a_name_is_not_a_feature(write):
+    edges = write("e.csv", "5,6\n")
+    graph = load_graph(edges, nodes=write("n.csv", ",id,f\n0,5,1\n1,6,2\n"))
+    assert (graph.ids.tolist(), graph.feature_names) == ([5, 6], ("f",))
+    assert load_graph(edges, nodes=write("n.csv", "Unnamed: 0,id,f\n0,5,1\n1,6,2\n")).feature_names == ("f",)
+    parquet.write_table(pa.table({"id": [5, 6], "f": [1, 2], "__index_level_0__": [0, 9]}), "n.parquet")
+    assert load_graph(edges, nodes="n.parquet").feature_names == ("f",)
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "NULL", "null", "NaN", "nan", "None", "<NA>", " NA "])
+def test_a_word_for_missing_is_no_class_and_no_number(write, sentence, word):
+    edges = write("e.csv", "1,2\n")
+    graph = load_graph(edges, nodes=write("n.csv", f"id,f,label\n1,1,a\n2,2,{word}\n3,3,b\n"))
+    assert (graph.classes, graph.y.tolist()) == (("a", "b"), [0, -1, 1])
+    expected = f"n.csv, line 3, column 'f' holds {word!r}: expected a finite number"
+    for cells in (["0.5", word, word, word], ["true", word, "FALSE", word], ["3", word, "4", word, "x", word]):
+        nodes = write("n.csv", "id,f\n" + "".join(f"{row},{cell}\n" for row, cell in enumerate(cells)))
+        assert sentence(load_graph, edges, nodes=nodes) == expected
+
+
+def test_a_word_for_missing_stays_a_value_of_a_text_column(write):
+    edges = write("e.csv", "1,2\n")
+    graph = load_graph(edges, nodes=write("n.csv", "id,f,g\n1,NA,NA\n2,EU,NA\n3,NA,NA\n"))
+    assert graph.feature_names == ("f=EU", "f=NA", "g=NA")
+    assert as_dense(graph.x).tolist() == [[0, 1, 1], [1, 0, 1], [0, 1, 1]]
+    assert load_graph(edges, nodes=write("n.csv", "id,label\n1,na\n2,-\n3,none\n")).classes == ("-", "na", "none")
+    assert load_graph(write("e.csv", "NA,2\n"), nodes=write("n.csv", "id,f\nNA,1\n2,2\n")).ids.tolist() == ["NA", "2"]
+
+
+def test_a_note_names_the_columns_that_were_taken_for_text(write, caplog):
+    caplog.set_level(logging.INFO, logger="signnap")
+    edges = write("e.csv", "1,2\n")
+    load_graph(edges, nodes=write("n.csv", "id,age,price,label\n1,3,$12,a\n2,4,$12,b\n"))
+    assert "n.csv: 2 features from 2 columns (text, with one feature per value: price), 2 classes" in caplog.text
+    load_graph(edges, nodes=write("n.csv", "id,a,b,c,d,e,f,g\n1,$1,$1,$1,$1,$1,$1,$1\n2,$1,$1,$1,$1,$1,$1,$1\n"))
+    assert "7 features from 7 columns (text, with one feature per value: a, b, c, d, e and 2 more), no" in caplog.text
+    load_graph(edges, nodes=write("n.csv", "id,age\n1,3\n2,4\n"))
+    assert "1 features from 1 columns, no labels" in caplog.text
+
+
+def test_no_features_means_structural_ones_and_a_note(write, caplog):
+    caplog.set_level(logging.INFO, logger="signnap")
+    path = write("e.csv", "1,2\n2,3\n")
+    for graph in (
+        load_graph(path),
+        load_graph(path, nodes=write("n.csv", "id,label\n1,a\n2,b\n3,a\n")),
+        load_graph(path, nodes=write("m.csv", "id,f\n1,1\n2,2\n3,3\n"), feature_columns=[]),
+    ):
+        assert graph.num_features > 0
+        assert len(graph.feature_names) == graph.num_features
+    assert caplog.text.count("no features given") == 3
+
+
+# -- categories --------------------------------------------------------------------------------------------------------
 
 
 def test_a_column_can_be_told_to_hold_categories(write, edges):
@@ -42,6 +114,15 @@ def test_categories_that_were_named_may_be_many_or_none(write, edges):
     assert as_dense(graph.x).tolist() == [[3, 0], [4, 0]]
 
 
+def test_too_many_categories(write, sentence):
+    edges = write("e.csv", "1,2\n")
+    rows = "".join(f"{i},t{i}\n" for i in range(10_001))
+    nodes = write("n.csv", "id,title\n" + rows + "x,t0\n")
+    assert "column 'title' of n.csv holds 10,001 different texts" in sentence(load_graph, edges, nodes=nodes)
+    few = write("few.csv", "id,title\n1,a\n2,b\n")
+    assert load_graph(edges, nodes=few, feature_columns=["title"]).feature_names == ("title=a", "title=b")
+
+
 @pytest.mark.parametrize("values", [[7, 8, 7], [0.5, 1.5, 0.5], ["a", "b", "a"]])
 def test_the_categories_of_a_data_frame_are_categories(edges, values):
     column = pa.array(values).dictionary_encode()
@@ -51,7 +132,6 @@ def test_the_categories_of_a_data_frame_are_categories(edges, values):
 
 
 def test_networkx_attributes_can_be_told_to_hold_categories():
-    import networkx as nx
 
     given = nx.path_graph(3)
     for node in given:
@@ -70,7 +150,7 @@ def test_a_column_called_like_another_and_its_value_is_refused(write, edges, hea
         assert sentence(load_graph, edges, nodes=nodes, **options) == f"{expected} and its value, so rename one"
 
 
-# -- as in training --------------------------------------------------------------------------------------------------
+# -- as in training ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -120,7 +200,7 @@ def test_a_model_that_was_trained_on_edges_alone_says_so(edges, write, sentence)
     assert found.endswith("n.csv has others")
 
 
-# -- numbers that are none -------------------------------------------------------------------------------------------
+# -- neither numbers nor categories ------------------------------------------------------------------------------------
 
 
 def test_decimal_commas_are_no_categories(write, edges, sentence):
