@@ -186,7 +186,7 @@ def _new_file(target: Path, suffix: str) -> BinaryIO:
     while True:
         path = target.parent / f".{target.stem}-{secrets.token_hex(_RANDOM // 2)}{suffix}"
         with suppress(FileExistsError), ExitStack() as opened:
-            file = opened.enter_context(open(path, "xb", opener=opener))
+            file = opened.enter_context(open(path, "x+b", opener=opener))
             if _is_locked(file) and path.exists():  # no process has removed it as a leftover before it was locked
                 if kept is not None and hasattr(os, "fchmod"):
                     os.fchmod(file.fileno(), kept)  # undoes what the umask took away

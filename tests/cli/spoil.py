@@ -20,6 +20,18 @@ def truncate(name):
     return lambda: Path(name).write_bytes(Path(name).read_bytes()[:-100])
 
 
+def flip(name):
+    """Change a low bit of a number near the end of the tensors."""
+
+    def act():
+        content = bytearray(Path(name).read_bytes())
+        place = len(content) - 40 if name.endswith("safetensors") else content.index(b"data/0") + 200
+        content[place] ^= 1
+        Path(name).write_bytes(content)
+
+    return act
+
+
 def remove(name):
     return lambda: os.remove(name)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from spoil import Code, change, remove, truncate, write
+from spoil import Code, change, flip, remove, truncate, write
 
 TRAIN = ("train", "edges.csv", "--nodes", "nodes.csv", "--iterations", 9, "--dim", 8, "--negatives", 16, "--out")
 RESUME = (*TRAIN, "run", "--resume")
@@ -47,6 +47,21 @@ CASES = {
         lambda: Path("run/state.pt").write_bytes(pickle.dumps(Code())),
         RESUME,
         r"run/state\.pt is not a checkpoint of this program",
+    ),
+    "a flipped bit in the state": (
+        flip("run/state.pt"),
+        RESUME,
+        r"^run/state\.pt was damaged or exchanged: expected the file whose SHA-256 hash is in run\.json$",
+    ),
+    "a flipped bit in the model": (
+        flip("run/model.safetensors"),
+        (*EMBED, "z.csv"),
+        r"^run/model\.safetensors was damaged or exchanged: expected the file whose SHA-256 hash is in run\.json$",
+    ),
+    "facts without a device": (
+        change("run/run.json", '"device": "cpu",', ""),
+        RESUME,
+        r"^run/run\.json does not describe a run: expected 'device' in it$",
     ),
     "truncated model": (
         truncate("run/model.safetensors"),

@@ -140,4 +140,4 @@ def test_a_seed_whose_folder_is_gone_begins_anew(small_graph, tmp_path):
         SIGNNAP(**SMALL).fit_seeds(small_graph, [1, 0], out=tmp_path)
     SIGNNAP(**SMALL).fit_seeds(small_graph, [1, 0], out=tmp_path, resume=True)
     assert files(tmp_path / "seed-0")["state.pt"] == before
-    assert RunFolder(tmp_path / "seed-1").read_facts()["finished"]
+    assert RunFolder(tmp_path / "seed-1").read_info().facts["finished"]

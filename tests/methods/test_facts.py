@@ -153,7 +153,7 @@ def test_other_labels(small_graph, tmp_path):
         dim=8, split=split, iterations=iterations
     ).fit(graph, out=tmp_path, resume=iterations > 3)
     fit(small_graph, 3)
-    facts = RunFolder(tmp_path).read_facts()
+    facts = RunFolder(tmp_path).read_info().facts
     assert re.fullmatch("[0-9a-f]{16}", facts["labels"]) and facts["finished"]
     other = replace(small_graph, y=small_graph.y.roll(1))
     with pytest.raises(SignnapError, match=rf"^{tmp_path} was trained on other labels than those of small: cannot"):
@@ -235,7 +235,7 @@ def test_a_perturbation_of_one_s_own_is_recorded_and_must_stay(perturbation, rec
     assert described(perturbation) == recorded
     sizes = {"dim": 8, "negatives": 16}
     SIGNNAP(**sizes, iterations=3, perturbation=perturbation).fit(small_graph, out=tmp_path)
-    facts = RunFolder(tmp_path).read_facts()
+    facts = RunFolder(tmp_path).read_info().facts
     assert (facts["perturbation"], facts["finished"]) == (recorded, True)
     for other, words in ((None, "that of its settings"), (DropEdge(0.75), "DropEdge(ratio=0.75, law='exact')")):
         sentence = f"{tmp_path} was trained with another perturbation ({recorded}, not {words}): cannot resume"
@@ -243,7 +243,11 @@ def test_a_perturbation_of_one_s_own_is_recorded_and_must_stay(perturbation, rec
             SIGNNAP(**sizes, iterations=5, perturbation=other).fit(small_graph, out=tmp_path, resume=True)
     longer = SIGNNAP(**sizes, iterations=5, perturbation=perturbation).fit(small_graph, out=tmp_path, resume=True)
     assert longer.outcome_.iteration == 5
-    assert RunFolder(tmp_path).read_facts()["perturbation"] == recorded == SIGNNAP.load(tmp_path).facts_["perturbation"]
+    assert (
+        RunFolder(tmp_path).read_info().facts["perturbation"]
+        == recorded
+        == SIGNNAP.load(tmp_path).facts_["perturbation"]
+    )
 
 
 def test_a_perturbation_of_one_s_own_is_not_forgotten_for_the_settings_one(stopped, small_graph):

@@ -105,7 +105,7 @@ def test_a_save_over_a_run_may_be_killed_at_any_moment(small_graph, tmp_path, mo
                 model = SIGNNAP(**SMALL, iterations=7, seed=seed).fit(small_graph, out=out, resume=True)
                 assert np.array_equal(model.transform(small_graph), whole[seed])
                 resumed += 1
-    assert moments == 6 and resumed == 2  # the old run, before and after its weights were replaced
+    assert moments == 7 and resumed == 3  # the old run, until its weights were replaced and its state was removed
 
 
 def test_no_room_for_a_model_leaves_the_run(small_graph, tmp_path):
@@ -146,7 +146,7 @@ def test_saved_settings_that_make_no_sense(small_graph, tmp_path):
 def test_sizes_that_the_weights_do_not_have_are_never_allocated(counts, line, small_graph, tmp_path, monkeypatch):
     SIGNNAP(**SMALL, iterations=1).fit(small_graph, out=tmp_path)
     folder = RunFolder(tmp_path)
-    folder.write_facts(folder.read_facts() | counts)
+    folder.write_facts(folder.read_info().facts | counts)
     settings = folder.config.read_text().replace("layers = 2\n", "" if "layers" in line else "layers = 2\n")
     folder.config.write_text(settings.replace("dim = 8", line))
     monkeypatch.setattr(RunFolder, "load_into", out_of_memory)

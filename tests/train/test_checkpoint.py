@@ -1,10 +1,14 @@
 """A run folder: whole at every moment, read as data, and refused in one sentence where it does not fit."""
 
 import errno
+import hashlib
 import json
 import os
 import pickle
+import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -12,11 +16,14 @@ from torch import nn
 from full_disk import full_disk
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
+from signnap.methods.facts import run_facts
 from signnap.train.checkpoint import RunFolder
 
 #: A line of the metrics, less its iteration.
 RECORD = {"loss": 1.5, "norm": 1.0, "effective_rank": 3.0, "uniformity": -1.0, "seconds": 0.5}
 SMALL = {"dim": 8, "negatives": 16, "temperature": 0.5}
+#: The facts that loading and resuming rely on.
+REQUIRED = ("fingerprint", "feature_names", "finished", "num_nodes", "num_features", "num_classes", "device")
 
 
 @pytest.fixture
@@ -30,6 +37,11 @@ def trained(small_graph, tmp_path):
     return SIGNNAP(**SMALL, iterations=6).fit(small_graph, out=tmp_path / "run"), RunFolder(tmp_path / "run")
 
 
+def forget_hashes(folder):
+    """Make this the folder of a version that recorded none, so that a changed file is read."""
+    folder.facts.write_text(json.dumps(folder.read_info().facts))
+
+
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.path.iterdir()}
 
@@ -39,13 +51,14 @@ def test_the_files_of_a_run(trained):
     assert set(contents(folder)) == {"config.toml", "metrics.jsonl", "model.safetensors", "state.pt", "run.json"}
     state = torch.load(folder.state, weights_only=True)
     assert state["iteration"] == 6
-    assert set(state) == {"iteration", "modules", "optimizer", "generators", "best"}
+    assert set(state) == {"iteration", "modules", "optimizer", "generators", "best", "origin"}
+    assert state["origin"] == {"seed": 0, "fingerprint": folder.read_info().fingerprint}
     assert set(state["generators"]) == {"views", "negatives", "layers", "objective"}
     assert "objective.bank.first" in state["modules"]
     records = list(folder.read_metrics())
     assert [record["iteration"] for record in records] == [1, 6]
     assert {"loss", "mutual_information_bound", "alignment", "uniformity", "norm", "seconds"} <= set(records[0])
-    facts = folder.read_facts()
+    facts = folder.read_info().facts
     assert facts["finished"] and facts["iterations"] == 6 and facts["loss"] == records[-1]["loss"]
     assert {"signnap", "torch", "device", "fingerprint", "seconds", "peak_memory_mb"} <= set(facts)
 
@@ -73,6 +86,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
     [
         ("torch.save", FULL),
         ("torch.save", RuntimeError("unexpected pos 64 vs 0\nstack")),
+        ("safetensors.torch.save", FULL),
         ("os.fsync", FULL),
     ],
 )
@@ -82,7 +96,8 @@ def test_a_failure_while_writing_leaves_the_old_file(writer, error, trained, mon
     monkeypatch.setattr(writer, partly(error))
     with pytest.raises(SignnapError) as caught:
         folder.save_state({"iteration": 7}, model.encoder_.state_dict())
-    file = folder.state if writer == "torch.save" else folder.model
+    files = {"torch.save": folder.state, "safetensors.torch.save": folder.model, "os.fsync": folder.facts}
+    file = files[writer]
     reason = error.strerror if isinstance(error, OSError) else "unexpected pos 64 vs 0 stack"
     assert str(caught.value) == f"cannot write {file}: {reason}; nothing was left half-written"
     after = contents(folder)
@@ -104,7 +119,7 @@ def test_a_disk_that_is_full(trained, small_graph, tmp_path):
 
     fresh = RunFolder(tmp_path / "fresh")
     size = len(before["model.safetensors"]) - 1
-    with full_disk(size), pytest.raises(SignnapError, match=r"^cannot write .*model\.safetensors: .*File too large"):
+    with full_disk(size), pytest.raises(SignnapError, match=r"^cannot write .*state\.pt: .*File too large"):
         SIGNNAP(**SMALL, iterations=3).fit(small_graph, out=fresh.path)
     assert set(contents(fresh)) == {"config.toml", "run.json", "metrics.jsonl"}
     with full_disk(100), pytest.raises(SignnapError, match=r"^cannot write .*run\.json: "):
@@ -117,10 +132,10 @@ def test_metrics_that_cannot_be_written(folder, tmp_path):
         folder.append_metrics({"iteration": 1})
 
 
-def test_weights_that_layers_share(folder):
+def test_weights_that_layers_share(folder, small_graph):
     module = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
     module["b"].weight = module["a"].weight
-    folder.save_model("", {}, module.state_dict())
+    folder.save_model("", run_facts(small_graph), module.state_dict())
     other = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
     folder.load_into(other)
     assert torch.equal(other["b"].weight, module["a"].weight)
@@ -151,6 +166,7 @@ FOREIGN = {
 def test_a_foreign_state_is_one_sentence_and_never_runs(kind, trained, small_graph, tmp_path):
     _, folder = trained
     FOREIGN[kind](folder.state, str(tmp_path / "trap"))
+    forget_hashes(folder)
     before = contents(folder)
     with pytest.raises(SignnapError, match=rf"^{folder.state} is not a checkpoint of this program") as caught:
         SIGNNAP(**SMALL, iterations=9).fit(small_graph, out=folder.path, resume=True)
@@ -175,6 +191,7 @@ def test_the_state_of_another_run(trained, small_graph, tmp_path):
     _, folder = trained
     SIGNNAP(**SMALL | {"dim": 16}, iterations=2).fit(small_graph, out=tmp_path / "wider")
     (tmp_path / "wider" / "state.pt").rename(folder.state)
+    forget_hashes(folder)
     with pytest.raises(SignnapError, match=r"state\.pt is the checkpoint of another run \("):
         SIGNNAP(**SMALL, iterations=9).fit(small_graph, out=folder.path, resume=True)
     torch.save({"iteration": 1, "modules": {}, "optimizer": None, "generators": 3}, folder.state)
@@ -208,7 +225,7 @@ def test_facts_that_are_none(text, sentence, trained):
 
 def test_facts_with_fewer_than_no_features(trained):
     _, folder = trained
-    folder.write_facts(folder.read_facts() | {"num_features": -3})
+    folder.write_facts(folder.read_info().facts | {"num_features": -3})
     with pytest.raises(SignnapError, match="does not describe a run: expected 'num_features' in it"):
         SIGNNAP.load(folder.path)
 
@@ -216,7 +233,7 @@ def test_facts_with_fewer_than_no_features(trained):
 @pytest.mark.parametrize("names", [[1, 2, 3], [None], [["a"]]])
 def test_facts_with_names_that_are_no_texts(names, trained):
     _, folder = trained
-    folder.write_facts(folder.read_facts() | {"feature_names": names})
+    folder.write_facts(folder.read_info().facts | {"feature_names": names})
     with pytest.raises(SignnapError, match=r"does not describe a run: expected texts as 'feature_names'$"):
         SIGNNAP.load(folder.path)
 
@@ -339,3 +356,148 @@ def test_foreign_metrics(content, sentence, trained, small_graph):
         SIGNNAP(**SMALL, iterations=9).fit(small_graph, out=folder.path, resume=True)
     assert str(caught.value).startswith(f"{folder.metrics}{sentence}") and "\n" not in str(caught.value)
     assert contents(folder) == before
+
+
+# -- files that were damaged or exchanged ----------------------------------------------------------------------------
+
+
+def resume(folder, graph):
+    return SIGNNAP(**SMALL, iterations=9).fit(graph, out=folder.path, resume=True)
+
+
+@pytest.mark.parametrize("name", ["state", "model"])
+@pytest.mark.parametrize("place", [0.3, 0.6, 0.9])
+def test_a_flipped_bit_is_noticed(name, place, trained, small_graph):
+    _, folder = trained
+    file = getattr(folder, name)
+    content = bytearray(file.read_bytes())
+    content[int(place * len(content))] ^= 64
+    file.write_bytes(content)
+    before = contents(folder)
+    with pytest.raises(SignnapError, match=rf"^{file} "):
+        resume(folder, small_graph) if name == "state" else SIGNNAP.load(folder.path)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("name", ["state", "model"])
+def test_the_file_of_another_seed_is_noticed(name, trained, small_graph, tmp_path, caplog):
+    _, folder = trained
+    file = getattr(folder, name)
+    act = lambda: resume(folder, small_graph) if name == "state" else SIGNNAP.load(folder.path)
+    SIGNNAP(**SMALL, iterations=6, seed=1).fit(small_graph, out=tmp_path / "other")
+    (tmp_path / "other" / file.name).replace(file)
+    expected = f"{file} was damaged or exchanged: expected the file whose SHA-256 hash is in run.json"
+    with pytest.raises(SignnapError, match=f"^{re.escape(expected)}$"):
+        act()
+    forget_hashes(folder)
+    if name == "state":
+        with pytest.raises(SignnapError, match=r"checkpoint of another run \(its seed or its graph is another\)$"):
+            act()
+    else:
+        with caplog.at_level("INFO", "signnap"):
+            act()
+        assert caplog.messages == [f"{file}: its hash is not in run.json, so damage would go unnoticed"]
+
+
+def test_a_run_of_before_goes_on(trained, small_graph, caplog):
+    """Earlier versions recorded neither hashes nor the origin of a state."""
+    _, folder = trained
+    state = folder.load_state()
+    del state["origin"]
+    torch.save(state, folder.state)
+    forget_hashes(folder)
+    with caplog.at_level("INFO", "signnap"):
+        resume(folder, small_graph)
+    assert caplog.messages == [f"{folder.state}: its hash is not in run.json, so damage would go unnoticed"]
+    assert set(folder.read_info().hashes) == {"state.pt", "model.safetensors"}
+    caplog.clear()
+    SIGNNAP.load(folder.path)
+    assert folder.load_state()["iteration"] == 9 and caplog.messages == []
+
+
+@pytest.mark.parametrize("name", ["state.pt", "model.safetensors"])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_kills_before_a_file_gets_its_name_leave_a_run_that_goes_on(earlier, name, trained, small_graph, monkeypatch):
+    _, folder = trained
+    if earlier:
+        forget_hashes(folder)
+
+    class Killed(BaseException):
+        pass
+
+    replace = os.replace
+
+    def kill(source, target):
+        if Path(target).name == name:
+            raise Killed
+        replace(source, target)
+
+    for iterations in (7, 8, 9):
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(os, "replace", kill)
+            SIGNNAP(**SMALL, iterations=iterations).fit(small_graph, out=folder.path, resume=True)
+        SIGNNAP.load(folder.path)
+    resumed = resume(folder, small_graph)
+    assert np.array_equal(resumed.transform(small_graph), SIGNNAP(**SMALL, iterations=9).fit_transform(small_graph))
+
+
+def test_a_model_that_is_saved_has_its_own_hash(trained, tmp_path):
+    model, folder = trained
+    model.save(tmp_path / "model")
+    loaded = SIGNNAP.load(tmp_path / "model")
+    assert loaded.facts_ == model.facts_
+    SIGNNAP.load(folder.path).save(tmp_path / "again")
+    hashes = [RunFolder(tmp_path / name).read_info().hashes for name in ("model", "again")]
+    found = hashlib.sha256((tmp_path / "model" / "model.safetensors").read_bytes()).hexdigest()
+    assert hashes == [{"model.safetensors": (found,)}] * 2
+
+
+def test_no_more_hashes_than_files_there_may_be(trained, small_graph):
+    _, folder = trained
+    SIGNNAP(**SMALL, iterations=15).fit(small_graph, out=folder.path, resume=True, save_every=0)
+    assert {name: len(hashes) for name, hashes in folder.read_info().hashes.items()} == {
+        "state.pt": 2, "model.safetensors": 2
+    }  # fmt: skip
+
+
+def test_weights_that_are_nan_are_not_loaded(trained, small_graph, tmp_path):
+    model, _ = trained
+    with torch.no_grad():
+        next(model.encoder_.parameters())[0] = torch.nan
+    model.save(tmp_path / "nan")
+    with pytest.raises(SignnapError, match=r"nan/model\.safetensors has NaN in [\w.]+: expected numbers"):
+        SIGNNAP.load(tmp_path / "nan")
+
+
+# -- facts that are missing or of another type -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+@pytest.mark.parametrize("value", [None, 3.5, "absent"])
+def test_every_fact_that_is_relied_on_is_checked(name, value, trained, small_graph):
+    _, folder = trained
+    facts = json.loads(folder.facts.read_text()) | {name: value}
+    if value == "absent":
+        del facts[name]
+    folder.facts.write_text(json.dumps(facts))
+    before = contents(folder)
+    for act in (lambda: SIGNNAP.load(folder.path), lambda: resume(folder, small_graph)):
+        with pytest.raises(SignnapError, match=rf"^{folder.facts} does not describe a run: expected '{name}' in it$"):
+            act()
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("hashes", [[], {"state.pt": "0" * 64}, {"state.pt": ["0"]}, {"state.pt": [0]}, None, 3])
+def test_hashes_that_are_none(hashes, trained):
+    _, folder = trained
+    folder.facts.write_text(json.dumps(json.loads(folder.facts.read_text()) | {"sha256": hashes}))
+    with pytest.raises(SignnapError, match=r"does not describe a run: expected lists of SHA-256 hashes as 'sha256'$"):
+        SIGNNAP.load(folder.path)
+
+
+@pytest.mark.parametrize("name", ["graph", "labels", "backbone", "objective", "perturbation"])
+def test_facts_that_only_some_runs_have_are_checked_too(name, trained):
+    _, folder = trained
+    folder.write_facts(folder.read_info().facts | {name: 3})
+    with pytest.raises(SignnapError, match=rf"does not describe a run: expected '{name}' in it$"):
+        SIGNNAP.load(folder.path)

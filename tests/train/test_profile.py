@@ -223,7 +223,7 @@ def comparable(folder):
     """Everything a run folder holds but times and the trace."""
     run = RunFolder(folder)
     records = [{**record, "seconds": 0} for record in run.read_metrics()]
-    facts = run.read_facts() | {"seconds": 0, "peak_memory_mb": 0}
+    facts = run.read_info().facts | {"seconds": 0, "peak_memory_mb": 0}
     return run.load_state(), records, facts, run.model.read_bytes(), run.config.read_bytes()
 
 

@@ -109,15 +109,16 @@ def _trained_on(runs: Sequence[Path]) -> list[str] | None:
 
     for folder in [RunFolder(run) for run in runs if os.path.isdir(run)]:
         folder.expect()
-        return folder.read_facts()["feature_names"]
+        return [*folder.read_info().feature_names]
     return None
 
 
 def open_run(folder: Path) -> Method:
     """Load a run, telling where it was not trained to its end."""
     from ..methods.registry import load_method
-    from .output import say
+    from .output import say, show_notes
 
+    show_notes()
     model = load_method(folder)
     if not model.facts_["finished"]:
         say(f"note: {folder} was not trained to its end: this is what it had learned when it was last saved")

@@ -74,19 +74,19 @@ def check_resumable(
             f"{folder.path} already holds a run: resume it (--resume, resume=True), or choose another folder"
         )
     _expect_same_settings(folder, settings, extendable)
-    known = folder.read_facts()
-    if known["fingerprint"] != facts["fingerprint"]:
+    known = folder.read_info()
+    if known.fingerprint != facts["fingerprint"]:
         raise SignnapError(f"{folder.path} was trained on another graph than {facts['graph']}: cannot resume")
-    if known.get("labels", facts.get("labels")) != facts.get("labels"):  # runs that are older have not recorded them
+    if known.labels not in (None, facts.get("labels")):  # older runs have not recorded them
         raise SignnapError(f"{folder.path} was trained on other labels than those of {facts['graph']}: cannot resume")
-    expect_same_parts(str(folder.path), known, facts)
-    before, now = (str(each["device"]).partition(":")[0] for each in (known, facts))
+    expect_same_parts(str(folder.path), known.facts, facts)
+    before, now = (device.partition(":")[0] for device in (known.device, facts["device"]))
     if before != now and folder.can_continue():
         raise SignnapError(
             f"{folder.path} was trained on {before}, and its random numbers go on only there: "
             f"resume it with device {before}, not {now}"
         )
-    if known["finished"] and not folder.can_continue():
+    if known.finished and not folder.can_continue():
         raise SignnapError(f"{folder.path} holds a model without its training state: cannot resume")
 
 

@@ -259,8 +259,9 @@ class Method(Estimator):
         settings = build(METHODS[cls.name], folder.read_config(), str(folder.config))
         model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         model.set_params(**{name: part for name, part in parts.items() if part is not None})
-        model.settings_, model.facts_ = settings, folder.read_facts()
-        draw = partial(model._drawn, settings, Sizes.recorded(model.facts_))
+        info = folder.read_info()
+        model.settings_, model.facts_ = settings, info.facts
+        draw = partial(model._drawn, settings, Sizes.recorded(info))
         ours = cls.build_encoder.__module__.partition(".")[0] == __name__.partition(".")[0]
         if ours and parts.get("backbone") is None:  # what users build may need more than shapes
             folder.expect_weights_of(draw, getattr(settings, "layers", 0))

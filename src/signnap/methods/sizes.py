@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..graph import Graph
+from ..train.run_info import RunInfo
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,6 @@ class Sizes:
         return Sizes(graph.num_nodes, graph.num_features, graph.num_classes)
 
     @staticmethod
-    def recorded(facts: dict[str, Any]) -> Sizes:
+    def recorded(info: RunInfo) -> Sizes:
         """Those of the graph that a run was trained on."""
-        return Sizes(*(int(facts[name]) for name in ("num_nodes", "num_features", "num_classes")))
+        return Sizes(info.num_nodes, info.num_features, info.num_classes)

@@ -6,13 +6,15 @@ killed between any two writes and the resumed run still equals one that was neve
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +35,9 @@ from ..storage import (
     write_regular,
 )
 from .loop import Run
+from .run_info import HASHES, RunInfo
+
+_log = logging.getLogger(__name__)
 
 #: What every record of the metrics has: where it was taken, and what a collapse is recognised by.
 _LOGGED = ("iteration", "seconds", "loss", "norm", "effective_rank", "uniformity")
@@ -57,6 +62,7 @@ class RunFolder:
         self.model, self.state = self.path / "model.safetensors", self.path / "state.pt"
         self.facts, self.trace = self.path / "run.json", self.path / "trace.json"
         self.files = (self.config, self.metrics, self.model, self.state, self.facts, self.trace)
+        self._present: dict[str, str] = {}  # the hashes of files that this object has written or seen
 
     def seed_folder(self, seed: int) -> Path:
         """The folder of one of several seeds in this folder; like the files of a run, it may not be a link."""
@@ -100,18 +106,59 @@ class RunFolder:
                 raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}{runs}")
 
     def save_state(self, state: dict[str, Any], weights: dict[str, Tensor]) -> None:
-        """Write the weights to embed with, then the state to resume from: a state never waits for its weights."""
-        self._save_weights(weights)
-        with replacing_regular(self.state) as file:
-            _as_oserror(torch.save, state, file)
+        """Write the weights to embed with, then the state to resume from: a state never waits for its weights.
 
-    def _save_weights(self, weights: dict[str, Tensor]) -> None:
+        The hashes of both are recorded before either file gets its name, so a kill leaves no file without its hash.
+        """
+        origin = self._origin()
+        with replacing_regular(self.state) as file:
+            _as_oserror(torch.save, state | ({"origin": origin} if origin else {}), file)
+            found = _hash(file)
+            self._save_weights(weights, {self.state.name: found})
+        self._present[self.state.name] = found
+
+    def _save_weights(self, weights: dict[str, Tensor], others: dict[str, str]) -> str:
+        """Write the weights, and record their hash with those of other files; return it."""
         from safetensors.torch import save
 
         # Copies, because the format refuses layers that share their weights.
         copies = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in weights.items()}
         with replacing_regular(self.model) as file:
             file.write(save(copies))  # not save_file, which leaves a file of its own where it is killed
+            found = _hash(file)
+            self._record_hashes({self.model.name: found, **others})
+        self._present[self.model.name] = found
+        return found
+
+    def _record_hashes(self, new: dict[str, str]) -> None:
+        """Record the hashes of files that are about to replace others, beside those of the others."""
+        try:
+            info = self.read_info()
+        except SignnapError:  # whoever writes a model to hand on will describe it
+            return
+        for name in new:
+            if name not in self._present and stat_regular(self.path / name):
+                with open_regular(self.path / name, _MOST_TENSORS) as file:
+                    self._present[name] = _hash(file)
+        present = {name: (self._present[name],) if name in self._present else () for name in new}
+        self._write_info(info.facts, info.hashes | {name: (*present[name], found) for name, found in new.items()})
+
+    def _origin(self) -> dict[str, Any]:
+        """What recognises the run that a state is of, where the folder is described."""
+        try:
+            return {"seed": self.read_config().get("seed"), "fingerprint": self.read_info().fingerprint}
+        except SignnapError:
+            return {}
+
+    def _expect_hash(self, file: BinaryIO, path: Path) -> None:
+        """Raise where a file is not one that this run has written."""
+        hashes = self.read_info().hashes.get(path.name, ()) if stat_regular(self.facts) else ()
+        if not hashes:
+            _log.info("%s: its hash is not in %s, so damage would go unnoticed", path, self.facts.name)
+        elif _hash(file) not in hashes:
+            raise SignnapError(
+                f"{path} was damaged or exchanged: expected the file whose SHA-256 hash is in {self.facts.name}"
+            )
 
     def load_state(self, at_most: int = _MOST_TENSORS) -> dict[str, Any]:
         """Read ``state.pt``, of at most so many bytes, as data: nothing in it can run."""
@@ -122,10 +169,11 @@ class RunFolder:
                     state = torch.load(file, map_location="cpu", weights_only=True)
             except Exception as error:  # torch's own message recommends to load the file as code
                 raise SignnapError(f"{self.state} is not a checkpoint of this program, or it was cut short") from error
-        if not isinstance(state, dict) or not {"iteration", "modules", "optimizer", "generators"} <= set(state):
-            raise SignnapError(
-                f"{self.state} is not a checkpoint of this program: it lacks the parts of a training state"
-            )
+            if not isinstance(state, dict) or not {"iteration", "modules", "optimizer", "generators"} <= set(state):
+                raise SignnapError(
+                    f"{self.state} is not a checkpoint of this program: it lacks the parts of a training state"
+                )
+            self._expect_hash(file, self.state)
         return state
 
     def restore(self, run: Run, until: int) -> None:
@@ -134,6 +182,8 @@ class RunFolder:
             # Of each parameter Adam keeps two averages, and patience keeps the best.
             state = self.load_state(_room_for(run.task.modules, copies=4))
             try:
+                if state.get("origin", origin := self._origin()) != origin:
+                    raise SignnapError("its seed or its graph is another")
                 run.restore(state)
             except (SignnapError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise SignnapError(f"{self.state} is the checkpoint of another run ({_brief(error)})") from error
@@ -148,7 +198,7 @@ class RunFolder:
         """
         if not self.exists():
             self._expect_own_metrics()
-            for file in (self.state, self.model, self.metrics, self.trace):
+            for file in (self.state, self.model, self.metrics, self.trace, self.facts):
                 _remove(file)
         self._describe(config, facts)
 
@@ -160,11 +210,14 @@ class RunFolder:
         for _ in self.read_metrics():  # raises at the first record that is none
             pass
 
-    def _describe(self, config: str, facts: dict[str, Any]) -> None:
+    def _describe(self, config: str, facts: dict[str, Any], hashes: dict[str, tuple[str, ...]] | None = None) -> None:
         """Write facts and settings; what earlier writers left half-written when they were killed goes."""
         for file in self.files:
             remove_leftovers(file)
-        self.write_facts(facts)
+        if hashes is None:
+            self.write_facts(facts)
+        else:
+            self._write_info(facts, hashes)
         write_regular(self.config, config)
 
     def save_model(self, config: str, facts: dict[str, Any], weights: dict[str, Tensor]) -> None:
@@ -173,10 +226,10 @@ class RunFolder:
         What a run that was here needs to be resumed goes once the weights have found room, and before the settings and
         facts are another's: whenever this is killed, a resumed run is the old one or none.
         """
-        self._save_weights(weights)
+        found = self._save_weights(weights, {})
         for file in (self.state, *([self.metrics, self.trace] if self.exists() else [])):
             _remove(file)
-        self._describe(config, facts)
+        self._describe(config, facts, {self.model.name: (found,)})
 
     def withdraw(self) -> None:
         """Undo ``begin``: a run that leaves nothing should not keep its folder from the next one."""
@@ -188,11 +241,18 @@ class RunFolder:
         """Read the weights into a module of the same shape."""
         from safetensors.torch import load_file
 
-        weights = self._read_weights(load_file, _room_for(module, copies=1))
-        try:
-            module.load_state_dict(weights)
-        except RuntimeError as error:
-            raise self._other_encoder(_brief(error)) from error
+        with open_regular(self.model, _room_for(module, copies=1)) as file:
+            weights = self._read_weights(load_file, file)
+            self._expect_hash(file, self.model)
+            for name, tensor in weights.items():
+                if tensor.is_floating_point() and tensor.isnan().any():
+                    raise SignnapError(
+                        f"{self.model} has NaN in {name}: expected numbers, as training did not collapse"
+                    )
+            try:
+                module.load_state_dict(weights)
+            except RuntimeError as error:
+                raise self._other_encoder(_brief(error)) from error
 
     def expect_weights_of(self, build: Callable[[], nn.Module], layers: int) -> None:
         """Raise unless the weights are those of a module with so many layers, before there is any memory for either.
@@ -200,7 +260,8 @@ class RunFolder:
         It is built on torch's meta device, where tensors are shapes, and compared with the head of the file. A layer
         has a weight at least; more of them than the file has would take for ever, even without memory.
         """
-        shapes = self._read_weights(_read_shapes, _MOST_TENSORS)
+        with open_regular(self.model, _MOST_TENSORS) as file:
+            shapes = self._read_weights(_read_shapes, file)
         if layers > len(shapes):
             raise self._other_encoder(f"{len(shapes)} tensors, not {layers} layers")
         try:
@@ -209,14 +270,11 @@ class RunFolder:
         except (RuntimeError, TypeError, ValueError, ArithmeticError) as error:  # torch has many words for too large
             raise self._other_encoder(_brief(error)) from error
 
-    def _read_weights(self, read: Callable[[Path], dict[str, Any]], at_most: int) -> dict[str, Any]:
-        with open_regular(self.model, at_most) as file:
-            try:
-                return read(path_of(file))
-            except Exception as error:
-                raise SignnapError(
-                    f"{self.model} is not a safetensors file or is truncated ({_brief(error)})"
-                ) from error
+    def _read_weights(self, read: Callable[[Path], dict[str, Any]], file: BinaryIO) -> dict[str, Any]:
+        try:
+            return read(path_of(file))
+        except Exception as error:
+            raise SignnapError(f"{self.model} is not a safetensors file or is truncated ({_brief(error)})") from error
 
     def _other_encoder(self, reason: str) -> SignnapError:
         return SignnapError(f"{self.model} holds the weights of another encoder ({reason})")
@@ -249,25 +307,19 @@ class RunFolder:
         write_regular(self.metrics, "".join(json.dumps(record) + "\n" for record in kept))
 
     def write_facts(self, facts: dict[str, Any]) -> None:
-        write_regular(self.facts, json.dumps(facts, indent=2) + "\n")
+        """Describe the run; the hashes of its files stay."""
+        self._write_info(facts, self.read_info().hashes if stat_regular(self.facts) else {})
+
+    def _write_info(self, facts: dict[str, Any], hashes: dict[str, tuple[str, ...]]) -> None:
+        write_regular(self.facts, json.dumps(facts | {HASHES: hashes}, indent=2) + "\n")
 
     def read_config(self) -> dict[str, Any]:
         """The settings, not yet checked."""
         return parse_toml(read_regular(self.config, _MOST_CONFIG), self.config)
 
-    def read_facts(self) -> dict[str, Any]:
-        try:
-            facts = json.loads(_read_text(self.facts, _MOST_FACTS))
-        except (ValueError, RecursionError) as error:
-            raise SignnapError(f"{self.facts} is not JSON: {_brief(error)}") from error
-        counts = dict.fromkeys(("num_nodes", "num_features", "num_classes"), int)
-        for name, kind in {"fingerprint": str, "feature_names": list, "finished": bool, **counts}.items():
-            value = facts.get(name) if isinstance(facts, dict) else None
-            if not isinstance(value, kind) or (isinstance(value, int) and value < 0):
-                raise SignnapError(f"{self.facts} does not describe a run: expected {name!r} in it")
-        if not all(isinstance(name, str) for name in facts["feature_names"]):
-            raise SignnapError(f"{self.facts} does not describe a run: expected texts as 'feature_names'")
-        return facts
+    def read_info(self) -> RunInfo:
+        """The facts of the run, checked."""
+        return RunInfo.parse(_read_text(self.facts, _MOST_FACTS), self.facts)
 
 
 def _expect_path(path: Any) -> Path:
@@ -275,6 +327,15 @@ def _expect_path(path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
         raise SignnapError(f"the folder of a run is {path!r}: expected a path")
     return Path(path)
+
+
+def _hash(file: BinaryIO) -> str:
+    """The SHA-256 hash of an open file."""
+    file.seek(0)
+    found = hashlib.sha256()
+    while block := file.read(2**20):
+        found.update(block)
+    return found.hexdigest()
 
 
 def _read_shapes(path: Path) -> dict[str, Any]:

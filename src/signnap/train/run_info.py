@@ -1,0 +1,72 @@
+"""What ``run.json`` says about a run, checked before anything relies on it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import SignnapError
+
+#: The facts that every run has, and those that some runs have.
+_REQUIRED = {
+    "fingerprint": str, "feature_names": list, "finished": bool,
+    "num_nodes": int, "num_features": int, "num_classes": int, "device": str,
+}  # fmt: skip
+_OPTIONAL = dict.fromkeys(("graph", "labels", "backbone", "objective", "perturbation"), str)
+
+#: The fact that holds the SHA-256 hashes of files, by their names. A file may have either of two contents: its own and,
+#: while it is being replaced, the next one.
+HASHES = "sha256"
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """The graph and the device of a run, how far it is, and the hashes of its files.
+
+    ``labels`` recognises the labels that it learns from, None where it uses none. ``facts`` holds everything else that
+    is recorded.
+    """
+
+    fingerprint: str
+    device: str
+    finished: bool
+    num_nodes: int
+    num_features: int
+    num_classes: int
+    feature_names: tuple[str, ...]
+    labels: str | None
+    hashes: dict[str, tuple[str, ...]]
+    facts: dict[str, Any]
+
+    @classmethod
+    def parse(cls, text: str, path: Path) -> RunInfo:
+        """Check the content of a file; errors name its path."""
+        try:
+            facts = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise SignnapError(f"{path} is not JSON: {' '.join(str(error).split())[:160]}") from error
+        if not isinstance(facts, dict):
+            raise SignnapError(f"{path} does not describe a run: expected an object with 'fingerprint' in it")
+        for name, kind in {**_REQUIRED, **_OPTIONAL}.items():
+            value = facts.get(name)
+            if name in _OPTIONAL and name not in facts:
+                continue
+            if type(value) is not kind or (isinstance(value, int) and value < 0):
+                raise SignnapError(f"{path} does not describe a run: expected {name!r} in it")
+        if not all(isinstance(name, str) for name in facts["feature_names"]):
+            raise SignnapError(f"{path} does not describe a run: expected texts as 'feature_names'")
+        known = {name: facts[name] for name in _REQUIRED if name != "feature_names"}
+        names, hashes = tuple(facts["feature_names"]), _hashes(facts.pop(HASHES, {}), path)
+        return cls(**known, feature_names=names, labels=facts.get("labels"), hashes=hashes, facts=facts)
+
+
+def _hashes(found: Any, path: Path) -> dict[str, tuple[str, ...]]:
+    for hashes in found.values() if isinstance(found, dict) else [None]:
+        if not isinstance(hashes, list) or not all(
+            isinstance(each, str) and re.fullmatch("[0-9a-f]{64}", each) for each in hashes
+        ):
+            raise SignnapError(f"{path} does not describe a run: expected lists of SHA-256 hashes as {HASHES!r}")
+    return {name: tuple(hashes) for name, hashes in found.items()}
