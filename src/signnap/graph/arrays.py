@@ -1,6 +1,6 @@
-"""What a graph is made of as anyone has it: lists, numpy's arrays, torch's tensors, scipy's matrices.
+"""Conversion of the caller's arrays: lists, numpy arrays, torch tensors and scipy matrices.
 
-Each is checked before it is used, so that what is wrong with it is said in one sentence.
+Each function checks its input first, and raises an error of one sentence that says what is wrong.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from torch import Tensor
 
 from ..errors import SignnapError
 
-#: Whatever numbers may come as.
+#: The types in which callers may pass numbers.
 Array = Union[Tensor, np.ndarray, Sequence[Any]]
 
 _WHOLE, _NUMBERS = "iu", "biuf"  # numpy's one-letter kinds of data
 
 
 def as_tensor(array: Array, what: str = "array") -> Tensor:
-    """Numbers as a tensor, which shares numpy's memory where torch would take that without a warning.
+    """Numbers as a tensor, which shares numpy's memory if torch accepts that memory without a warning.
 
-    ``what`` names them in the error if they are not numbers.
+    ``what`` names the array in the error message.
     """
     if isinstance(array, Tensor):
         return array
@@ -52,7 +52,7 @@ def feature_matrix(x: Any) -> Any:
 
 
 def expect_inside(matrix: Any, what: str) -> None:
-    """Refuse a compressed matrix with positions outside it: scipy checks them only when it is asked to."""
+    """Raise an error for a compressed matrix with positions outside its shape, which scipy does not check by itself."""
     try:
         if matrix.format in ("csr", "csc", "bsr"):
             matrix.check_format(full_check=True)
@@ -63,7 +63,7 @@ def expect_inside(matrix: Any, what: str) -> None:
 
 
 def endpoints(source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of every edge as row numbers. Floats are refused, even whole ones: a rounded id is another node."""
+    """Both ends of every edge as row numbers. Floats are an error, even whole ones: a rounded id is another node."""
     found = [_as_array(ends, "endpoints of edges") for ends in (source, target)]
     for ends in found:
         if ends.ndim != 1 or ends.dtype.kind not in _WHOLE:
@@ -76,7 +76,7 @@ def endpoints(source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def class_numbers(y: Any, num_nodes: int) -> Tensor:
-    """One whole number per node, in a tensor of its own: graphs do not change when the caller's labels do."""
+    """One integer per node, copied, so that the graph does not change when the caller's labels change."""
     labels = as_tensor(y, "labels")
     if tuple(labels.shape) != (num_nodes,) or labels.is_floating_point() or labels.is_complex():
         described = f"{labels.dtype} of shape {tuple(labels.shape)}"
@@ -85,7 +85,7 @@ def class_numbers(y: Any, num_nodes: int) -> Tensor:
 
 
 def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
-    """One id per node, in an array of its own like the labels."""
+    """One id per node, copied like the labels."""
     found = _as_array(ids, "ids")
     if found.shape != (num_nodes,):
         raise SignnapError(f"the ids have shape {found.shape}: expected ({num_nodes},), one per node")
@@ -96,7 +96,7 @@ def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
 
 
 def expect_float32() -> None:
-    """Refuse to begin where torch makes tensors of another kind by default: weights would not fit features."""
+    """Raise an error if torch's default dtype is not float32: weights would not fit the features."""
     if (kind := torch.get_default_dtype()) != torch.float32:
         raise SignnapError(
             f"torch's default dtype is {kind}: expected torch.float32, which set_default_dtype brings back"
@@ -104,7 +104,7 @@ def expect_float32() -> None:
 
 
 def hash_of(tensors: Iterable[Tensor]) -> str:
-    """Sixteen digits that other shapes or numbers would hardly have."""
+    """A hash of shapes and numbers, of sixteen hexadecimal digits."""
     digest = hashlib.sha256()
     for tensor in tensors:
         digest.update(str(tuple(tensor.shape)).encode())
@@ -116,11 +116,11 @@ def _as_array(given: Any, what: str) -> np.ndarray:
     try:
         if isinstance(given, Tensor):
             given = given.detach().cpu().to_dense()
-            if given.is_floating_point() and given.element_size() < 4:  # which numpy or scipy may not have
+            if given.is_floating_point() and given.element_size() < 4:  # numpy or scipy may lack these types
                 given = given.float()
         array = np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:
         raise SignnapError(
             f"the {what} came as a {type(given).__name__} that is no array: expected rows of equal length"
         ) from error
-    return array.astype(np.int64) if array.shape == (0,) else array  # an empty list passes for floats otherwise
+    return array.astype(np.int64) if array.shape == (0,) else array  # numpy makes an empty list an array of floats

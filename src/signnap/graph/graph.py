@@ -1,4 +1,4 @@
-"""The graph every part works on: immutable, undirected, with the user's own node ids."""
+"""The attributed graph: immutable and undirected, with the user's own node ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .view import View
 
 @dataclass(frozen=True)
 class EdgeReport:
-    """What was found in the edges as given, before they were made undirected and unique."""
+    """Counts of what the given edges held before they were made undirected and unique."""
 
     given: int = 0
     duplicates: int = 0
@@ -39,9 +39,9 @@ class EdgeReport:
 class Graph:
     """An attributed graph.
 
-    ``x`` are the features as given (row-normalised only when a view is taken); ``y`` are class numbers with −1
-    for a missing label; ``ids`` are the user's node ids in row order; ``given_split`` maps "train", "val" and
-    "test" to node rows where the data set comes with a split.
+    ``x`` holds the features as given; ``view`` normalises their rows. ``y`` holds class numbers, with −1 for a missing
+    label. ``ids`` holds the user's node ids in row order. ``given_split`` maps "train", "val" and "test" to node rows
+    if the data set comes with a split.
     """
 
     pattern: Pattern
@@ -56,7 +56,7 @@ class Graph:
 
     @staticmethod
     def from_edges(source: Any, target: Any, x: Any, *, num_nodes: int | None = None, **fields: Any) -> Graph:
-        """Build a graph from endpoint row numbers; whatever is odd about them ends up in ``report``.
+        """Build a graph from endpoint row numbers; ``report`` counts duplicates, self-loops and one-directional edges.
 
         ``x`` may be a list, a numpy array, a tensor or a scipy sparse matrix with one row per node. Endpoints and
         ``y`` may be lists, numpy arrays or tensors of whole numbers; floats are refused, even whole ones.
@@ -105,10 +105,10 @@ class Graph:
     ) -> View:
         """The clean view: every edge stored with ``edge_value`` and every self-loop with ``loop_value``.
 
-        Sparse features with a larger share of non-zeros than ``dense_above`` are handed out dense.
+        Sparse features with a larger fraction of non-zeros than ``dense_above`` become dense.
 
-        The authors' code stores no loops on pubmed (1, 0), one loop per node on the Amazon and Coauthor graphs
-        (1, 1), and doubled values on facebook (2, 3); see spec §1.
+        The authors' code stores no self-loops on pubmed (1, 0), one per node on the Amazon and Coauthor graphs (1, 1),
+        and doubled values on facebook (2, 3).
         """
         expect_float32()
         stored = torch.full((self.pattern.num_entries,), float(edge_value), device=self.pattern.device)
@@ -117,7 +117,7 @@ class Graph:
         return View(self.pattern, stored, self._features(normalize, sparse))
 
     def _features(self, normalize: bool, sparse: bool) -> Features:
-        """Features in one of their forms, made once: all views of a graph share them."""
+        """Features in one of their forms, computed once for all views of the graph."""
         if (normalize, sparse) not in self._forms:
             x = row_normalized(self.x) if normalize else self.x
             self._forms[normalize, sparse] = x if sparse else as_dense(x)
@@ -128,11 +128,11 @@ class Graph:
         return {}
 
     def without_labels(self) -> Graph:
-        """The same graph with nothing in it that a label-free method could peek at."""
+        """The same graph without labels, class names and split."""
         return replace(self, y=None, classes=(), given_split=None)
 
     def subgraph(self, nodes: Tensor) -> Graph:
-        """The graph induced on ``nodes``, in that order; edges to any other node are gone."""
+        """The graph induced on ``nodes``, in that order."""
         rows = nodes.cpu()
         pick = rows.numpy()
         x = SparseFeatures.from_scipy(self.x.to_scipy()[pick]) if isinstance(self.x, SparseFeatures) else self.x[rows]
@@ -141,11 +141,11 @@ class Graph:
         return replace(self, pattern=self.pattern.subset(rows), x=x, y=y, ids=ids, given_split=None)
 
     def to(self, device: torch.device | str) -> Graph:
-        """Move what computation needs (pattern and features) to a device; labels stay where they are."""
+        """Move pattern and features to a device; labels stay where they are."""
         return replace(self, pattern=self.pattern.to(device), x=self.x.to(device))
 
     def fingerprint(self) -> str:
-        """A hash of structure and features, stored with every run to recognise its graph."""
+        """A hash of structure and features; every run stores it to recognise its graph."""
         x = [self.x.indptr, self.x.indices, self.x.values] if isinstance(self.x, SparseFeatures) else [self.x]
         return hash_of([self.pattern.indptr, self.pattern.indices, *x])
 
@@ -157,7 +157,7 @@ def _finite(x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:
 
 
 def _edge_report(source: np.ndarray, target: np.ndarray, pattern: Pattern) -> EdgeReport:
-    """Count what was absorbed. A pair given in both directions is mutual, not a duplicate."""
+    """Count the edges that the pattern absorbed. A pair given in both directions is mutual, not a duplicate."""
     loops = int((source == target).sum())
     proper = source != target
     keys = np.sort(source[proper] * pattern.num_nodes + target[proper])

@@ -1,7 +1,7 @@
-"""Where the non-zeros of the adjacency are: one symmetric CSR pattern per graph, with every self-loop in it.
+"""The positions of the adjacency's entries: one symmetric CSR pattern per graph, with every self-loop.
 
-A perturbed view never changes this pattern, only a vector of entry values (0 = dropped). Shapes stay static,
-nothing is re-sorted, and the transpose needed by the backward pass is a permutation of values (``mirror``).
+A perturbed view has the same pattern and another vector of entry values (0 = dropped). So shapes are static, nothing is
+sorted again, and the transpose that the backward pass needs is a permutation of values (``mirror``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ..ops.csr import Pieces, cut_rows, expect_32_bits, int32, transposed_positi
 class Pattern:
     """A symmetric CSR pattern over N nodes whose diagonal is full.
 
-    ``indptr`` (N+1) and ``indices`` (E) are int32, columns ascending in each row; ``mirror[k]`` is the position
-    of entry (c, r) where entry k is (r, c); ``diagonal[i]`` is the position of entry (i, i).
+    ``indptr`` (N+1) and ``indices`` (E) are int32, with ascending columns in each row. If entry k is (r, c),
+    ``mirror[k]`` is the position of entry (c, r). ``diagonal[i]`` is the position of entry (i, i).
     """
 
     indptr: Tensor
@@ -32,7 +32,7 @@ class Pattern:
 
     @staticmethod
     def from_pairs(source: np.ndarray, target: np.ndarray, num_nodes: int) -> Pattern:
-        """Build the pattern of the undirected graph with these edges; repeats, loops and directions are absorbed."""
+        """The pattern of the undirected graph with these edges; duplicates, loops and directions do not matter."""
         loops = np.arange(num_nodes)
         rows = np.concatenate([source, target, loops])
         cols = np.concatenate([target, source, loops])
@@ -41,7 +41,7 @@ class Pattern:
 
     @staticmethod
     def from_csr(matrix: sp.csr_matrix) -> Pattern:
-        """Take over a symmetric scipy CSR matrix with a full diagonal (its values do not matter)."""
+        """The pattern of a symmetric scipy CSR matrix with a full diagonal; this sorts the matrix in place."""
         matrix.sum_duplicates()
         matrix.sort_indices()
         expect_32_bits(matrix, "adjacency entries")
@@ -61,12 +61,12 @@ class Pattern:
 
     @property
     def num_entries(self) -> int:
-        """Directed entries, self-loops included."""
+        """The number of directed entries, self-loops included."""
         return self.indices.numel()
 
     @property
     def num_edges(self) -> int:
-        """Undirected edges, self-loops not counted."""
+        """The number of undirected edges, without self-loops."""
         return (self.num_entries - self.num_nodes) // 2
 
     @property
@@ -86,12 +86,12 @@ class Pattern:
 
     @cached_property
     def degree(self) -> Tensor:
-        """Neighbours of every node, itself not counted (N, int64)."""
+        """The number of neighbours of every node, without the node itself (N, int64)."""
         return self.indptr.diff().long() - 1
 
     @cached_property
     def pieces(self) -> Pieces:
-        """Rows cut into pieces of about equal length, for a GPU."""
+        """The rows, cut into pieces of at most 64 entries for a GPU."""
         return cut_rows(self.indptr)
 
     def edge_index(self, *, loops: bool = False) -> Tensor:

@@ -1,4 +1,4 @@
-"""A view: the graph as an encoder sees it once, clean or perturbed."""
+"""A view: the entries and features of the graph, clean or perturbed, that an encoder reads in one pass."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .pattern import Pattern
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """A sparse matrix on a pattern, ready to be multiplied many times in both directions."""
+    """A sparse matrix on a pattern, for many products with the matrix and its transpose."""
 
     pattern: Pattern
     values: Tensor
-    mirrored_values: Tensor | None = None  # where they came in the same pass
+    mirrored_values: Tensor | None = None  # if the pass that computed the values computed them as well
 
     @cached_property
     def transposed(self) -> Tensor:
@@ -35,8 +35,8 @@ class Operator:
 class View:
     """Entry values over a pattern, and features.
 
-    ``stored`` holds the adjacency as its author stores it: 0 for a dropped entry, and on the diagonal the value of
-    a stored self-loop (0 where none is stored). Normalisation adds the identity afterwards (spec §2.2).
+    ``stored`` holds the adjacency A' as the data set stores it: 0 for a dropped entry, and on the diagonal the value of
+    a stored self-loop, or 0. The normalisations below add the identity.
     """
 
     pattern: Pattern
@@ -50,7 +50,7 @@ class View:
 
     @cached_property
     def ranks(self) -> Tensor:
-        """The number of every entry among those present (E, int32); −1 for the dropped."""
+        """The rank of every entry among the present ones (E, int32); −1 for dropped entries."""
         present = self.stored != 0
         return torch.where(present, present.cumsum(0) - 1, -1).int()
 
@@ -62,21 +62,21 @@ class View:
 
     @cached_property
     def random_walk(self) -> Operator:
-        """Â = rowsum(A'+I)⁻¹ (A'+I), the "AugRWalk" normalisation of spec §2.2: rows sum to one."""
+        """Â = rowsum(A'+I)⁻¹ (A'+I), which the authors' code calls "AugRWalk": rows sum to one."""
         return self._mean_with_self(incoming=False)
 
     @cached_property
     def neighbour_mean(self) -> Operator:
-        """The mean over incoming neighbours and, once more, the node itself: GraphSAGE's aggregator (spec §2.3)."""
+        """The mean over incoming neighbours and, once more, the node itself: GraphSAGE's mean aggregator."""
         return self._mean_with_self(incoming=True)
 
     @cached_property
     def symmetric(self) -> Operator:
-        """D^{-1/2} (A'+I) D^{-1/2} of the kept edges, the usual graph convolution (spec §4.7).
+        """D^{-1/2} (A'+I) D^{-1/2} of the kept edges: the graph convolution of Kipf and Welling.
 
-        What is stored does not matter, only which entries there are: each counts 1, and so does every self-loop,
-        stored or not. D counts the entries of a row, as PyG's ``GCNConv`` counts the messages that a node receives;
-        where only one direction of an edge was kept the result is therefore not symmetric.
+        Every kept entry and every self-loop counts 1, whatever value is stored. D counts the entries of a row, as PyG's
+        ``GCNConv`` counts the messages that a node receives. So the result is not symmetric where a view keeps only one
+        direction of an edge. See https://arxiv.org/abs/1609.02907.
         """
         pattern = self.pattern
         kept = (self.stored != 0).to(self.stored.dtype).index_fill_(0, pattern.diagonal.long(), 1)
@@ -88,15 +88,15 @@ class View:
 
     @cached_property
     def incoming(self) -> Tensor:
-        """Which entries carry a message into their row, as booleans; every node hears itself.
+        """The entries that carry a message into their row, as booleans (E); every node sends one to itself.
 
-        GraphSAGE and GAT read an entry (r, c) as a message r → c, the opposite direction to the graph
-        convolution's (spec §2.3), so this is the transpose of the stored pattern.
+        The authors' GraphSAGE and GAT read an entry (r, c) as a message r → c, their graph convolution as c → r. So
+        this is the transpose of the stored entries.
         """
         return incoming_entries(self.pattern, self.stored)
 
     def edge_index(self) -> Tensor:
-        """The kept edges as PyG layers expect them (row 0 sends to row 1), without self-loops."""
+        """The kept edges as PyG layers expect them (row 0 sends, row 1 receives), without self-loops."""
         kept = self.stored != 0
         kept[self.pattern.diagonal] = False
         return torch.stack([self.pattern.indices[kept].long(), self.pattern.rows[kept].long()])

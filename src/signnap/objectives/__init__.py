@@ -1,4 +1,4 @@
-"""Objectives: what two embeddings of the same nodes should agree and differ on."""
+"""Objectives: losses of two embeddings of the same nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OBJECTIVES: dict[str, type[NCE] | type[InfoNCE]] = {"nce": NCE, "infonce": InfoN
 
 
 def build_objective(objective: str | Objective, **contrast: Any) -> Objective:
-    """Build a named objective with these arguments of its own; a ready one is handed through."""
+    """Build a named objective with these arguments; an ``Objective`` is returned as it is."""
     if isinstance(objective, Objective):
         return objective
     if objective not in OBJECTIVES:

@@ -1,6 +1,6 @@
 """All other nodes of both views as negatives: the loss of GRACE and GCA.
 
-Eq. 1 of Zhu et al., "Deep Graph Contrastive Representation Learning" (2020), https://arxiv.org/abs/2006.04131.
+GRACE: https://arxiv.org/abs/2006.04131. GCA: https://doi.org/10.1145/3442381.3449802.
 """
 
 from __future__ import annotations

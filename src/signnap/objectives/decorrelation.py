@@ -1,7 +1,7 @@
-"""Objectives without negatives: columns agree between the views and do not repeat each other.
+"""Objectives without negatives: columns agree between the views and are uncorrelated with each other.
 
-What keeps the embedding from collapsing is that its columns must differ, not its rows. So there is no memory bank,
-nothing is drawn, and memory is linear in the number of nodes: two standardised copies and matrices of d×d.
+Different columns, not different rows, keep the embedding from collapsing. So these objectives need no memory bank and
+no random numbers. Their memory is linear in the number of nodes: two standardised copies, and d×d matrices.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ..ops.geometry import ROUNDING
 
 
 class BarlowTwins(Objective):
-    """Make the correlations C between the columns of the two views the identity (Graph Barlow Twins, spec §4.10).
+    """Make the correlations C between the columns of the two views the identity.
 
-    L = Σ_i (1 − C_ii)² + (1/d) Σ_{i≠j} C_ij². The part "loss_1" is the first sum (the views agree), "loss_2"
-    the other (the columns differ).
+    L = Σ_i (1 − C_ii)² + (1/d) Σ_{i≠j} C_ij². The part "loss_1" is the first sum (the views agree), "loss_2" the second
+    (the columns differ). This is the loss of Graph Barlow Twins (https://arxiv.org/abs/2106.02466).
 
-    L is 0 exactly where C = I, since the standard deviation is the biased one; the authors' unbiased one leaves d/N².
-    A constant column costs 1 and gets no gradient (see ``standardised``).
+    L is 0 exactly where C = I, because standard deviations are biased; the authors' unbiased ones leave d/N². A
+    constant column costs 1 and gets no gradient (see ``standardised``).
 
-    There is no ``chance``: constant columns and unrelated views give about d, but copies of one good column give
-    d − 1, which is hardly less. That all embeddings are the same, the watch on training sees without it.
+    There is no ``chance``. Constant columns and unrelated views give about d, but d copies of one good column give
+    d − 1, which is hardly less. The watch for collapse finds equal embeddings without it.
     """
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
@@ -39,15 +39,15 @@ class BarlowTwins(Objective):
 
 
 class CCA(Objective):
-    """Correlate each column with itself in the other view, and make each view white (CCA-SSG, spec §5.1).
+    """Correlate each column with itself in the other view, and whiten each view.
 
-    L = −Σ_i C_ii + λ (‖I − C₁‖² + ‖I − C₂‖²), with C between the views and C₁, C₂ within each. The part "loss_1" is
-    the sum (the views agree), "loss_2" the rest (the columns differ); λ is ``weight``, and 0.001 the authors'
-    on most graphs.
+    L = −Σ_i C_ii + λ (‖I − C₁‖² + ‖I − C₂‖²), with C between the views and C₁, C₂ within each. The part "loss_1" is the
+    sum (the views agree), "loss_2" the rest (the columns differ). λ is ``weight``; the authors use 0.001 on most
+    graphs. This is the loss of CCA-SSG (https://arxiv.org/abs/2106.12484).
 
-    L is at least −d, and equal to it where the views are white and, up to shift and scale of columns, the same. This
-    is with the biased standard deviation; the authors' unbiased one gives −d(N−1)/N + 2λd/N² there. A constant column
-    costs 2λ and gets no gradient, where the authors' code gives NaN (see ``standardised``).
+    L is at least −d. It is −d where the views are white and equal up to shift and scale of columns. This holds for
+    biased standard deviations; the authors' unbiased ones give −d(N−1)/N + 2λd/N² there. A constant column costs 2λ and
+    gets no gradient, where the authors' code gives NaN (see ``standardised``).
 
     There is no ``chance``: the 2λd of constant columns is an ordinary value on the way down to −d.
     """
@@ -71,19 +71,19 @@ class CCA(Objective):
 def standardised(z: Tensor) -> Tensor:
     """Columns with mean 0 and biased standard deviation 1; a constant column becomes 0, and no gradient flows to it.
 
-    A column is constant when it varies by no more than the rounding of its mean (``ROUNDING``), or so little that
-    squares underflow. Scaled up, it would be noise. NaN and infinity stay visible as NaN.
+    A column is constant if it varies by no more than the rounding of its mean (``ROUNDING``), or if its squares
+    underflow. Scaled up, such a column would be noise. NaN and infinity become NaN.
     """
     mean = z.mean(dim=0)
     centred = z - mean
-    # In float32 the mean of 400,000 equal numbers is off by more than ROUNDING; take away what it missed.
+    # In float32 the mean of 400,000 equal numbers errs by more than ROUNDING; subtract the remaining mean.
     centred = centred.sub_(centred.detach().mean(dim=0))
     variance = centred.square().mean(dim=0)
     varies = variance > (ROUNDING * mean).square().clamp(min=torch.finfo(z.dtype).tiny)
-    # Divided by infinity, values and gradients are 0; by the square root of 0 they would be NaN.
+    # Division by infinity gives values and gradients of 0; division by the square root of 0 gives NaN.
     return centred / torch.where(varies, variance, torch.inf).sqrt()
 
 
 def correlations(left: Tensor, right: Tensor) -> Tensor:
-    """Correlation (d, d) of each standardised column on the left with each on the right."""
+    """Correlation (d, d) of each standardised column of ``left`` with each of ``right``."""
     return matmul(left.t(), right) / len(left)

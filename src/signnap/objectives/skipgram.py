@@ -1,4 +1,7 @@
-"""Skip-gram with negative sampling on whole walks: a node's vector should tell who is near it (spec §4.1, item 4)."""
+"""Skip-gram with negative sampling on whole walks: a node's vector predicts the nodes near it on a walk.
+
+Eq. 4 of Mikolov et al., https://arxiv.org/abs/1310.4546, with the walks of DeepWalk or Node2Vec as sentences.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,20 @@ from torch.nn.functional import embedding
 
 from ..contracts import Objective, Terms
 
-#: Negatives drawn for a walk; its positions share them.
+#: Number of negatives per walk, common to all its positions.
 SHARED = 64
-#: log σ(x) is cut off here: exp of less is no float32.
-_LEAST = -87.0
+#: Lower limit of log σ(x), because exp of a smaller number underflows float32.
+_MIN_LOG = -87.0
 
 
 class _LogSigmoid(torch.autograd.Function):
-    """log σ(x) from σ(x), which the gradient needs anyway; torch's own takes ten times as long on a CPU."""
+    """log σ(x), computed from the σ(x) that the gradient needs; torch's own takes ten times as long on a CPU."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         chance = x.sigmoid()
         ctx.save_for_backward(chance)
-        return chance.log().clamp_(min=_LEAST)
+        return chance.log().clamp_(min=_MIN_LOG)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
@@ -33,9 +36,10 @@ class _LogSigmoid(torch.autograd.Function):
 
 
 def window_weights(length: int, window: int) -> Tensor:
-    """(length, length): how often word2vec makes a pair of positions i, j, whose windows shrink to 1…window at random.
+    """(length, length): the expected number of times that word2vec pairs the positions i and j of a walk.
 
-    The expectation, 1 − (|i − j| − 1) / window, does the same as the draws with less noise.
+    Word2vec draws the size of each window from 1 to ``window``. The expectation, 1 − (|i − j| − 1) / window, gives the
+    same objective as the draws with less noise.
     """
     place = torch.arange(length)
     apart = (place[:, None] - place).abs()
@@ -43,12 +47,12 @@ def window_weights(length: int, window: int) -> Tensor:
 
 
 class SkipGram(Objective):
-    """−log σ(u_j·v_i) for every pair of a walk within the window, and − Σ E_n log σ(−u_n·v_i) over ``negatives`` n.
+    """−log σ(u_j·v_i) for every pair of a walk within the window, and −Σ E_n log σ(−u_n·v_i) over ``negatives`` n.
 
-    v are the embeddings, u a table of the objective's own, and negatives are drawn in proportion to visits^¾. Every
-    walk has one draw of ``SHARED`` of them for all its pairs, weighted so that the expected gradient is that of
-    separate draws; then all scores of a walk are one matrix product. "loss_1" is the part of the pairs, "loss_2" the
-    part of the negatives, both per pair.
+    v are the embeddings, u is a table of the objective, and negatives are drawn in proportion to visits^¾. All pairs of
+    a walk use one draw of ``SHARED`` negatives, weighted so that the expected gradient is that of separate draws. So
+    all scores of a walk are one matrix product. The part "loss_1" is that of the pairs and "loss_2" that of the
+    negatives, both per pair.
     """
 
     context: nn.Parameter
@@ -71,9 +75,9 @@ class SkipGram(Objective):
         self.register_buffer("signs", signs.to(visits.device), persistent=False)
 
     def forward(self, embeddings: Tensor, walks: Tensor, generator: torch.Generator) -> Terms:
-        """What the walks (B, length), rows of node numbers, say about the embeddings of all nodes.
+        """The loss of the embeddings of all nodes on walks (B, length), rows of node numbers.
 
-        A walk that never left its node says nothing.
+        A walk that never left its node does not count.
         """
         drawn = self.draw_negatives(len(walks), generator)
         return self.compare(embeddings, walks, drawn)
@@ -81,8 +85,8 @@ class SkipGram(Objective):
     def draw_negatives(self, walks: int, generator: torch.Generator) -> Tensor:
         """``SHARED`` nodes for each walk."""
         shape = (walks, SHARED)
-        share = torch.rand(shape, generator=generator, device=generator.device, dtype=torch.float64)
-        return torch.searchsorted(self.cumulative, share, right=True)
+        quantile = torch.rand(shape, generator=generator, device=generator.device, dtype=torch.float64)
+        return torch.searchsorted(self.cumulative, quantile, right=True)
 
     def compare(self, embeddings: Tensor, walks: Tensor, drawn: Tensor) -> Terms:
         """The terms for these negatives."""

@@ -1,4 +1,7 @@
-"""Dropout whose mask costs an eighth or a quarter of a random word per element."""
+"""Dropout, optionally with ReLU, whose mask uses an eighth or a quarter of a random 64-bit word per element.
+
+On a CPU torch's own dropout took a tenth of a training step.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +15,19 @@ from .triton import usable
 
 
 def _noise(x: Tensor, bits: int) -> Tensor:
-    """A uniformly random signed integer of so many bits for every element."""
+    """A uniformly random signed integer of ``bits`` bits for every element."""
     kind, per_word = (torch.int8, 8) if bits == 8 else (torch.int16, 4)
     words = torch.empty(-(-x.numel() // per_word), dtype=torch.int64, device=x.device).random_(-(2**63), None)
     return words.view(kind)[: x.numel()].view(x.shape)
 
 
 def _kept(noise: Tensor, least: int) -> Tensor:
-    """1 where the noise is at least so much, else 0, in its place; integers become floats faster than booleans do."""
+    """1 where the noise is at least ``least``, else 0, in place; integers convert to floats faster than booleans."""
     return noise.clamp_(least - 1, least).sub_(least - 1)
 
 
 class _RectifiedDropout(torch.autograd.Function):
-    """relu and dropout at once: where the result is positive, and only there, the gradient passes."""
+    """ReLU and dropout in one pass. The gradient passes exactly where the result is positive."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, noise: Tensor, least: int, scale: float) -> Tensor:
@@ -49,10 +52,10 @@ class _RectifiedDropout(torch.autograd.Function):
 
 
 def dropout(x: Tensor, p: float, training: bool = True, *, rectify: bool = False) -> Tensor:
-    """Dropout, optionally of relu(x), whose mask costs an eighth or a quarter of a random word per element.
+    """Dropout of x or, with ``rectify``, of relu(x).
 
-    On a CPU torch's own took a tenth of a training step. The drop probability is rounded to 1/65536 (multiples of
-    1/256 need half the bits); the scale uses the rounded value, so the mean is exact.
+    The drop probability is rounded to a multiple of 1/65536; multiples of 1/256 need half as many bits. The scale uses
+    the rounded value, so the mean is exact.
     """
     bits = 8 if p * 256 == round(p * 256) else 16
     dropped = round(p * 2**bits)

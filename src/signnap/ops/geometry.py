@@ -1,6 +1,6 @@
-"""The shape of a cloud of embeddings: directions, rank, spread.
+"""Geometry of embeddings: cosines, effective rank, uniformity and alignment.
 
-A foundation rather than a judge, because the training loop watches the same numbers for signs of collapse.
+The training loop watches these numbers for signs of collapse, and the evaluation reports them.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from torch import Tensor
 
 from ..rng import generator
 
-#: Differences below this share of the numbers they come from are float32 rounding, not signal.
+#: Differences below this fraction of the numbers that they come from are float32 rounding.
 ROUNDING = 1e-6
 
 
 def cosines(dots: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    """Cosines from products and squared lengths: between two zero rows 1, between a zero row and another 0."""
+    """Cosines from products and squared lengths: 1 between two zero rows, 0 between a zero row and any other."""
     lengths = (left * right).sqrt()
     return torch.where(lengths > 0, dots / lengths, (left == right).to(dots.dtype))
 
 
 def directions(z: Tensor) -> Tensor:
-    """Rows scaled to length 1, with one more coordinate that is 1 for zero rows: every product is a defined cosine.
+    """Rows scaled to length 1, with one more coordinate that is 1 for zero rows.
 
-    A zero row has no direction. With the extra coordinate its cosine is 1 with another zero row (the two are the
-    same point) and 0 with everything else, as in ``cosines``.
+    A zero row has no direction. The extra coordinate makes its cosine 1 with another zero row, which is the same point,
+    and 0 with every other row, as in ``cosines``.
     """
     # Squares of float32 numbers can overflow or vanish in float32; their sum in float64 cannot.
     norm = torch.linalg.vector_norm(z, dim=-1, keepdim=True, dtype=torch.float64).to(z.dtype)
@@ -35,10 +35,10 @@ def directions(z: Tensor) -> Tensor:
 
 @torch.no_grad()
 def effective_rank(z: Tensor) -> float:
-    """exp(entropy) of the normalised singular values of the centred matrix: how many directions are in use.
+    """exp(entropy) of the normalised singular values of the centred matrix: the number of directions in use.
 
-    Between 1 and min(N − 1, d); 0 when all rows coincide, NaN when one is not finite. The singular values come from
-    the smaller of the two Gram matrices, in float64.
+    It lies between 1 and min(N − 1, d). It is 0 if all rows coincide, and NaN if a row is not finite. The singular
+    values come from the smaller of the two Gram matrices, in float64. Defined by Roy and Vetterli, EUSIPCO 2007.
     """
     z = z.double()
     if not z.isfinite().all():
@@ -47,15 +47,16 @@ def effective_rank(z: Tensor) -> float:
     if centred.square().sum() <= ROUNDING**2 * z.square().sum():
         return 0.0
     gram = centred.t() @ centred if len(z) >= z.shape[1] else centred @ centred.t()
-    singular = torch.linalg.eigvalsh(gram.cpu()).clamp(min=0).sqrt()  # too small to be worth a GPU's while
+    singular = torch.linalg.eigvalsh(gram.cpu()).clamp(min=0).sqrt()  # too small for a GPU to be faster
     return float(torch.special.entr(singular / singular.sum()).sum().exp())
 
 
 @torch.no_grad()
 def uniformity(z: Tensor, sample: int = 2000) -> float:
-    """log of the mean of exp(−2‖ẑᵢ − ẑⱼ‖²) over pairs of distinct rows: 0 when all point one way, lower is more spread.
+    """log of the mean of exp(−2‖ẑᵢ − ẑⱼ‖²) over pairs of distinct rows: 0 if all directions are equal, else lower.
 
-    At most ``sample`` rows are compared; the same ones at every call, so that a curve over training is smooth.
+    At most ``sample`` rows are compared. Every call draws the same rows, so that a curve over training is smooth.
+    Defined by Wang and Isola, https://arxiv.org/abs/2005.10242.
     """
     if len(z) < 2:
         return 0.0
@@ -67,7 +68,7 @@ def uniformity(z: Tensor, sample: int = 2000) -> float:
 
 
 def spread(z: Tensor) -> dict[str, float]:
-    """What training logs, and watches, about the embeddings of a graph."""
+    """The numbers that training logs, and watches for collapse."""
     return {
         "uniformity": uniformity(z, sample=1000),
         "effective_rank": effective_rank(z),
@@ -77,5 +78,5 @@ def spread(z: Tensor) -> dict[str, float]:
 
 @torch.no_grad()
 def alignment(z1: Tensor, z2: Tensor) -> float:
-    """Mean squared distance between the directions of the same node in two copies: 0 to 4, lower is closer."""
+    """Mean squared distance between the directions of the same node in two embeddings: 0 to 4, lower is closer."""
     return float((directions(z1) - directions(z2)).square().sum(dim=1).mean(dtype=torch.float64))

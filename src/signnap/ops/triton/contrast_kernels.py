@@ -1,10 +1,10 @@
-"""Score, loss and gradient of blocks of anchors in one kernel, which never writes anything of size N×K (spec §2.4).
+"""Scores, losses and gradients of blocks of anchors in one kernel, which writes nothing of size N×K.
 
-Each tile of negatives is gathered once: its scores, their losses and the slopes of these stay in registers, and the
-slopes multiply the tile into the gradient before the next one comes. Σ exp(score) is kept with the largest score so
-far taken out, beginning with the positive's; under softmax the gradient is rescaled along with it.
+The kernel gathers each tile of negatives once. The scores, their losses and the slopes of the losses stay in registers.
+The slopes multiply the tile into the gradient before the kernel loads the next tile. Σ exp(score) is kept relative to
+the largest score so far, beginning with the positive's. Under softmax the gradient is rescaled with it.
 
-Products with shared negatives are of 16-bit halves (see ``halves``); the bank is split once, before all blocks need it.
+Products with shared negatives use 16-bit halves (see ``tiles``). The bank is split once, before the blocks read it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .tiles import (
     split,
 )  # fmt: skip
 
-#: As ``SHARED``, for anchors that have negatives of their own. One warp each: sums over a tile then need neither shared
-#: memory nor barriers.
+#: Launches for anchors with separate negatives, like ``SHARED``. With one warp each, sums over a tile need neither
+#: shared memory nor barriers.
 OWN = {
     16: Launch(1, 32, 1, 2),
     32: Launch(1, 32, 1, 2),
@@ -50,18 +50,18 @@ def contrast(
     precision: str = "float32",
     want_other: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Loss and InfoNCE value of every anchor; τ times the gradients of their sum in ``z`` and, if wanted, ``other``.
+    """Loss and InfoNCE value of every anchor, and τ times the gradients of their sum in ``z`` and ``other``.
 
-    ``negatives`` is (groups, K): group g serves the anchors from g·share on, where share = ⌈N / groups⌉. With
-    ``shift`` = log Z + log c, a tensor without dimensions, the loss is binary NCE's; without, it is softmax's. Rows
-    of a matrix may be any distance apart, but each is contiguous; the bank's numbers are below 255. ``precision``
-    concerns only the matrix products with shared negatives: positives, and negatives of an anchor's own, are
-    multiplied in float32.
+    The gradient in ``other`` is None unless ``want_other``. Group g of ``negatives`` (groups, K) serves the anchors
+    from g·size on, with size = ⌈N / groups⌉. With ``shift`` = log Z + log c, a tensor without dimensions, the loss is
+    that of binary NCE; without it, that of softmax. Rows of a matrix may lie any distance apart, but each row is
+    contiguous. The bank's numbers are below 255. ``precision`` applies to the matrix products with shared negatives
+    only; positives and separate negatives are multiplied in float32.
     """
     count, dim = z.shape
-    share = -(-count // len(negatives))
+    group_size = -(-count // len(negatives))
     padded = max(16, triton.next_power_of_2(dim))
-    if share == 1:
+    if group_size == 1:
         tile, product, upper, lower = OWN[padded], "rowwise", bank, None
     else:
         tile, (product, kind) = SHARED[padded], PRODUCTS[precision]
@@ -70,9 +70,9 @@ def contrast(
     other_grad = torch.empty_like(z_grad) if want_other else None
     matrices = [part for matrix in (z, other, upper, negatives) for part in (matrix, matrix.stride(0))]
     outputs = (loss, info, z_grad, other_grad)
-    sizes = (count, share, negatives.shape[1], 1 / temperature)
+    sizes = (count, group_size, negatives.shape[1], 1 / temperature)
     constants = (dim, padded, tile.rows, tile.columns, product)
-    _contrast[(triton.cdiv(count, share) * triton.cdiv(share, tile.rows),)](
+    _contrast[(triton.cdiv(count, group_size) * triton.cdiv(group_size, tile.rows),)](
         *matrices, lower, shift, *outputs, *sizes, *constants, num_warps=tile.warps, num_stages=tile.stages
     )
     return loss, info, z_grad, other_grad
@@ -84,15 +84,15 @@ def _contrast(
     bank: tl.tensor, bank_stride: tl.tensor, negatives: tl.tensor, negatives_stride: tl.tensor,
     bank_lower: tl.tensor | None, shift: tl.tensor | None,
     loss: tl.tensor, info: tl.tensor, z_grad: tl.tensor, other_grad: tl.tensor | None,
-    count: tl.tensor, share: tl.tensor, num_negatives: tl.tensor, sharpness: tl.tensor,
+    count: tl.tensor, group_size: tl.tensor, num_negatives: tl.tensor, sharpness: tl.tensor,
     DIM: tl.constexpr, PADDED: tl.constexpr,
     ANCHORS: tl.constexpr, NEGATIVES: tl.constexpr, PRODUCT: tl.constexpr,
 ) -> None:  # fmt: skip
-    """One block of anchors that share their negatives or, rowwise, one anchor, whose own values are then scalars."""
-    tl.static_assert(NEGATIVES <= 64, "see _judge")
+    """One block of anchors with common negatives or, if rowwise, one anchor, whose values are scalars."""
+    tl.static_assert(NEGATIVES <= 64, "see _binary_losses")
     axis: tl.constexpr = 0 if PRODUCT == "rowwise" else 1
     binary: tl.constexpr = shift is not None
-    group, anchors, present = _block(count, share, ANCHORS, axis)
+    group, anchors, present = _block(count, group_size, ANCHORS, axis)
     scaled = load_rows(z, anchors, z_stride, present, DIM, PADDED, axis) * sharpness
     partner = load_rows(other, anchors, other_stride, present, DIM, PADDED, axis)
     positive = tl.sum(scaled * partner, axis)
@@ -108,11 +108,11 @@ def _contrast(
         index = tl.load(negatives + (group * negatives_stride + places), mask=listed, other=0).to(tl.int64)
         rows = load_rows(bank, index, bank_stride, listed, DIM, PADDED, 1)
         rests = rows if PRODUCT != "split" else load_rows(bank_lower, index, bank_stride, listed, DIM, PADDED, 1)
-        # A score of −∞ adds nothing: no loss, no slope, no part in the sum.
+        # A score of −∞ adds nothing to the loss, the slopes and the sum.
         scores = tl.where(listed, products_of(upper, lower, rows, rests, PRODUCT) * size, float("-inf"))
         slopes, peak, total, fade = accumulate(scores, peak, total, axis)
         if binary:
-            slopes, losses = _judge(scores - level, axis)
+            slopes, losses = _binary_losses(scores - level, axis)
             cost += losses
         else:
             pull *= across(fade, axis)
@@ -132,20 +132,20 @@ def _contrast(
 
 @triton.jit
 def _block(
-    count: tl.tensor, share: tl.tensor, ANCHORS: tl.constexpr, AXIS: tl.constexpr
+    count: tl.tensor, group_size: tl.tensor, ANCHORS: tl.constexpr, AXIS: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """The group this program works for, its anchors in it, and which of these there are."""
+    """The group and the anchors of this program, and which of the anchors exist."""
     program = tl.program_id(0)
     if AXIS == 0:
         group = program.to(tl.int64)
         anchors = group
         present = group < count
     else:
-        blocks = tl.cdiv(share, ANCHORS)
+        blocks = tl.cdiv(group_size, ANCHORS)
         group = (program // blocks).to(tl.int64)
         places = program % blocks * ANCHORS + tl.arange(0, ANCHORS)
-        anchors = group * share + places
-        present = (places < share) & (anchors < count)
+        anchors = group * group_size + places
+        present = (places < group_size) & (anchors < count)
     return group, anchors, present
 
 
@@ -154,16 +154,16 @@ def _store_rows(
     matrix: tl.tensor, rows: tl.tensor, index: tl.tensor, present: tl.tensor,
     DIM: tl.constexpr, PADDED: tl.constexpr, AXIS: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Write such rows, one after another."""
+    """Write rows of a contiguous matrix."""
     at, inside = cells_of(matrix, index, DIM, present, DIM, PADDED, AXIS)
     tl.store(at, rows, mask=inside)
 
 
 @triton.jit
 def _factors(scaled: tl.tensor, KIND: tl.constexpr, PRODUCT: tl.constexpr) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """Embeddings as both halves of factors, and what their products with bank rows are to be multiplied by.
+    """The factor that undoes the scaling of products, and both halves of the scaled embeddings.
 
-    Every anchor has a scale of its own, a power of two, so that no embedding is too long or too short.
+    Every anchor has its own scale, a power of two, so that no embedding overflows or underflows 16 bits.
     """
     if PRODUCT == "rowwise":
         size = 1.0
@@ -177,11 +177,10 @@ def _factors(scaled: tl.tensor, KIND: tl.constexpr, PRODUCT: tl.constexpr) -> tu
 
 
 @triton.jit
-def _judge(odds: tl.tensor, AXIS: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
-    """Slope of every softplus, and their sum over a tile.
+def _binary_losses(odds: tl.tensor, AXIS: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """The slope of every softplus, and the sum of all softplus over a tile.
 
-    A sum of logarithms is the logarithm of a product, which costs one instead of one each. At most 64 factors, none
-    above 2, cannot overflow.
+    The sum of logarithms is computed as the logarithm of one product. At most 64 factors of at most 2 cannot overflow.
     """
     floor, above, slopes = _softplus(odds)
     return slopes, tl.sum(floor, AXIS) + tl.log(tl.reduce(above, AXIS, _times))
@@ -189,7 +188,7 @@ def _judge(odds: tl.tensor, AXIS: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
 
 @triton.jit
 def _softplus(x: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """log(1 + exp(x)) = floor + log(above), and its slope; nothing here overflows."""
+    """log(1 + exp(x)) = floor + log(above), and its slope, without overflow."""
     small = tl.exp(-tl.abs(x))
     above = 1 + small
     return tl.maximum(x, 0.0), above, tl.where(x >= 0, 1.0, small) / above

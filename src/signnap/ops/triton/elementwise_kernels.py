@@ -1,4 +1,4 @@
-"""ReLU and dropout in one pass, forwards and backwards."""
+"""Passes over a matrix that fuse several elementwise operations: ReLU with dropout, and the memory bank's update."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+#: Number of elements per program of ReLU with dropout.
 _BLOCK = 1024
+
+#: Number of rows per program of the bank's update.
+_ROWS = 4
 
 
 @triton.jit
@@ -33,20 +37,17 @@ def _pass_block(
 
 
 def rectified(x: Tensor, noise: Tensor, dropped: int, scale: float) -> Tensor:
-    """scale · relu(x) where the noise, a whole number for each element, is at least ``dropped``, else 0."""
+    """scale · relu(x) where the noise, one integer per element, is at least ``dropped``; else 0."""
     x, out = x.contiguous(), torch.empty(x.shape, dtype=x.dtype, device=x.device)
     _rectify_block[(triton.cdiv(x.numel(), _BLOCK),)](x, noise, out, x.numel(), dropped, scale, _BLOCK)
     return out
 
 
 def rectified_backward(grad: Tensor, out: Tensor, scale: float) -> Tensor:
-    """scale · grad where ``rectified`` gave something positive, else 0."""
+    """scale · grad where the output of ``rectified`` is positive; else 0."""
     grad, result = grad.contiguous(), torch.empty_like(out)
     _pass_block[(triton.cdiv(out.numel(), _BLOCK),)](grad, out, result, out.numel(), scale, _BLOCK)
     return result
-
-
-_ROWS = 4
 
 
 @triton.jit

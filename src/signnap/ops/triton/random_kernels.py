@@ -1,11 +1,11 @@
-"""Noise on every entry of a feature matrix, and its products, without the matrix.
+"""Random numbers that kernels draw where they need them: feature noise, its products, and random subsets.
 
-Noise on sparse features is dense by nature: 18,333 x 6,805 numbers on coauthor_cs, in two views, forward and backward.
-Here each number is a function of a seed, its row and its column, drawn where a product needs it and never written. The
-seed lies on the device, so that a recorded iteration draws new noise whenever it is replayed.
+Noise on sparse features is dense by nature: 18,333 × 6,805 numbers on coauthor_cs, in two views, forward and backward.
+Here each number is a function of a seed, its row and its column. A product draws the numbers it needs and never stores
+them. The seed lies on the device, so that every replay of a recorded iteration draws new noise.
 
-Noise has the eleven bits of a float16, so tensor cores take it whole; what it is multiplied by goes in as the sum of
-two such numbers, and the products are about as good as those of float32.
+Noise has the eleven bits of a float16, so that tensor cores take it as one number. The other factor enters as the sum
+of two such numbers, and the error of a product is about that of float32.
 """
 
 from __future__ import annotations
@@ -17,14 +17,27 @@ from torch import Tensor
 
 from .tiles import SCALE, halves
 
-#: Rows of a tile, and columns of a quarter of it: four quarters, side by side, are drawn at once.
+#: Rows of a tile, and columns of a quarter tile. One call of the generator draws four quarters side by side.
 _ROWS, _QUARTER = 64, 32
-#: Columns at most of what is multiplied that one program takes.
+
+#: Maximal number of columns of the other factor per program.
 _COLUMNS = 128
-#: Programs that keep a large device busy; a sum over many rows is cut until there are so many.
+
+#: Number of programs that keeps a large device busy; sums over many rows are cut into parts until there are as many.
 _PROGRAMS = 512
-#: Philox passes all tests of randomness from seven rounds on (Salmon et al., "As Easy as 1, 2, 3").
+
+#: Philox passes all tests of randomness from seven rounds on (Salmon et al., https://doi.org/10.1145/2063384.2063405).
 _ROUNDS = tl.constexpr(7)
+
+#: Number of random words in the key of ``without_subset``, one for each round of mixing.
+KEY_WORDS = 8
+
+#: Minimal number of bits of a permutation; smaller ones are cut out of a larger one. Two numbers that agree in one half
+#: of their bits still do so after two rounds with probability 2^-(bits of the half), and 16^-4 is rare enough.
+_MIN_BITS = 8
+
+#: Number of entries per program of ``without_subset``.
+_BLOCK = 128
 
 
 def noise_rows(seed: Tensor, kind: str, start: int, stop: int, width: int) -> Tensor:
@@ -36,7 +49,7 @@ def noise_rows(seed: Tensor, kind: str, start: int, stop: int, width: int) -> Te
 
 
 def noise_times(seed: Tensor, kind: str, rows: int, weight: Tensor) -> Tensor:
-    """The product of the noise, which has so many rows, with a matrix."""
+    """The product of the noise, of ``rows`` rows, with a matrix."""
     width, dim = weight.shape
     upper, lower = halves(weight.contiguous(), torch.float16, True)
     columns = _tile(dim)
@@ -47,7 +60,7 @@ def noise_times(seed: Tensor, kind: str, rows: int, weight: Tensor) -> Tensor:
 
 
 def noise_transposed_times(seed: Tensor, kind: str, width: int, dense: Tensor) -> Tensor:
-    """The product of the transpose of the noise, which has so many columns, with a matrix."""
+    """The product of the transposed noise, of ``width`` columns before transposition, with a matrix."""
     rows, dim = dense.shape
     columns, blocks = _tile(dim), triton.cdiv(width, 4 * _QUARTER)
     parts = max(1, min(_PROGRAMS // blocks, rows // (4 * _ROWS)))
@@ -57,7 +70,7 @@ def noise_transposed_times(seed: Tensor, kind: str, width: int, dense: Tensor) -
     _transposed_times[grid](
         seed, dense.contiguous(), out, rows, width, span, kind, dim, _ROWS, _QUARTER, columns, num_warps=8, num_stages=1
     )
-    return out.sum(dim=0)  # in order: the same numbers always give the same sum
+    return out.sum(dim=0)  # in a fixed order, so that the same inputs give the same bits
 
 
 def _tile(dim: int) -> int:
@@ -126,7 +139,7 @@ def _transposed_times(
 
 @triton.jit
 def _add(total: tl.tensor, noise: tl.tensor, upper: tl.tensor, lower: tl.tensor) -> tl.tensor:
-    """Gradients can be too small for a float16; a tf32 number has its bits and the range of a float32."""
+    """Multiply in tf32, which has the mantissa of float16 and the range of float32: gradients may underflow float16."""
     total = tl.dot(noise.to(tl.float32), upper, total, input_precision="tf32")
     return tl.dot(noise.to(tl.float32), lower, total, input_precision="tf32")
 
@@ -142,7 +155,7 @@ def _tf32(number: tl.tensor) -> tl.tensor:
 def _cells(
     rows: tl.tensor, count: tl.tensor, AXIS: tl.constexpr, DIM: tl.constexpr, COLUMNS: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Where rows lie in a matrix, the columns of this program, and which of these cells there are."""
+    """Offsets of rows and this program's columns in a matrix, and which of these cells exist."""
     columns = tl.program_id(AXIS) * COLUMNS + tl.arange(0, COLUMNS)
     return rows.to(tl.int64)[:, None] * DIM + columns[None, :], (rows < count)[:, None] & (columns < DIM)[None, :]
 
@@ -151,7 +164,7 @@ def _cells(
 def _draw(
     key: tl.tensor, rows: tl.tensor, columns: tl.tensor, KIND: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
-    """Four tiles of noise: one call of the generator (Philox) gives four numbers for a row and a column."""
+    """Four tiles of noise: one call of the Philox generator gives four numbers for a row and a column."""
     lines = rows + 0 * columns
     places = columns + 0 * rows
     bits0, bits1, bits2, bits3 = tl.philox(key, lines, places, 0 * lines, 0 * lines, _ROUNDS)
@@ -172,10 +185,10 @@ def _draw(
 
 @triton.jit
 def _gaussian(length: tl.tensor, angle: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Two independent normal numbers (Box and Muller) without a library's sine, which is made for all angles and slow.
+    """Two independent normal numbers by the Box–Muller transform, without the library's sine, which is slow.
 
-    The angle is drawn from half a circle, where its sine is a short polynomial and its cosine a root, and a bit that
-    the angle has no use for is the sign of the latter.
+    The angle comes from half a circle, where its sine is a short polynomial and its cosine a square root. An unused bit
+    of the angle gives the sign of the cosine.
     """
     radius = tl.sqrt(-2.0 * tl.log(tl.maximum(tl.uint_to_uniform_float(length), 1e-7)))
     turn = (angle >> 9).to(tl.int32).to(tl.float32) * (2.0**-24) - 0.25  # 23 bits: from -1/4 to 1/4
@@ -190,14 +203,6 @@ def _laplace(uniform: tl.tensor) -> tl.tensor:
     centred = uniform - 0.5
     size = -tl.log(tl.maximum(1.0 - 2.0 * tl.abs(centred), 2e-7))
     return tl.where(centred < 0.0, -size, size)
-
-
-#: Random words that ``without_subset`` takes as its key: one for each round of mixing.
-KEY_WORDS = 8
-#: Permutations of fewer than 2^8 numbers are cut out of larger ones. A pair of numbers that agree in one half of their
-#: bits stays a pair of that kind through two rounds with probability 2^-(bits of the half): 16^-4 is rare enough.
-_LEAST_BITS = 8
-_BLOCK = 128
 
 
 @triton.jit
@@ -222,7 +227,7 @@ def _subset_block(
     ROUNDS: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
-    """Write the stored values of those whose rank is not chosen."""
+    """Write the stored values, and 0 where the entry's rank is chosen."""
     index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = index < length
     rank = tl.load(ranks + index, mask=inside, other=-1)
@@ -241,22 +246,23 @@ def _subset_block(
 
 
 def without_subset(stored: Tensor, ranks: Tensor, size: int, count: int, key: Tensor) -> Tensor:
-    """The stored values with exactly ``count`` of those that have a rank (0 to ``size`` − 1; others −1) set to zero.
+    """The stored values with exactly ``count`` random ones of ``size`` set to zero, without sorting them.
 
-    They are chosen by a key of KEY_WORDS random words on the device: rank i if π(i) < count, where the key makes the
-    permutation π, a Feistel network (each half of the bits is changed in turn by a hash of the other) over a power of
-    two that is not below the size, applied again until the result is below it. So the count is exact, with no sorting
-    and no waiting for the device.
+    ``ranks`` numbers the entries to choose from, 0 to ``size`` − 1; all other entries have −1. A key of KEY_WORDS
+    random words on the device determines a permutation π, and rank i is chosen if π(i) < count. π is a Feistel network:
+    a hash of each half of the bits changes the other half in turn. It permutes the numbers below a power of two that is
+    at least ``size``, and is applied again until the result is below ``size``. So the count is exact, and nothing waits
+    for the device.
     """
     if count == 0:
-        return stored.clone()  # no result would ever be below a size of 0
+        return stored.clone()  # with a size of 0 no result would ever be small enough
     stored = stored.contiguous()
     out = torch.empty_like(stored)
-    bits = max(_LEAST_BITS, (size - 1).bit_length())
+    bits = max(_MIN_BITS, (size - 1).bit_length())
     low_mask = 2 ** (bits // 2) - 1
     high_mask = 2**bits - 1 - low_mask
     numbers = (out.numel(), size, count, low_mask, high_mask)
-    # One warp for each block: the end of the walk is then agreed upon without a barrier.
+    # One warp per block, so that the loop ends without a barrier.
     grid = (triton.cdiv(out.numel(), _BLOCK),)
     _subset_block[grid](key, stored, ranks, out, *numbers, ROUNDS=KEY_WORDS, BLOCK=_BLOCK, num_warps=1)
     return out

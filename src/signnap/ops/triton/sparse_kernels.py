@@ -1,8 +1,8 @@
-"""Products with a CSR matrix: message passing, and its gradient with respect to the messages' weights.
+"""Products with a CSR matrix: message passing (spmm), and its gradient in the matrix values (sddmm).
 
-One program computes one piece of a row (see ``pieces``). It walks over the piece's entries in tiles of (entries, heads,
-columns of a head): every step is a wide gather. Rows of several pieces are added up afterwards, in order, so that the
-same numbers always give the same sums.
+One program computes one piece of a row (see ``csr.Pieces``). It visits the entries of the piece in tiles of (entries,
+heads, columns of a head), so that every step is a wide gather. A second kernel adds up the pieces of long rows in a
+fixed order, so that the same inputs always give the same bits.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def _spmm_piece(
     neighbours, weights = _tile(indices, values, order, entries, stop, heads, NUM_HEADS)
     total = tl.full((ENTRIES, HEADS, COLUMNS), 0.0, tl.float32)
     for _ in range(start, stop, ENTRIES):
-        # The next tile is on its way while this one is gathered: two waits become one.
+        # Load the next tile while gathering this one, so that both loads overlap.
         entries += ENTRIES
         next_neighbours, next_weights = _tile(indices, values, order, entries, stop, heads, NUM_HEADS)
-        # Dropped entries, and those behind the end of the piece, have weight 0: what they point at is not read.
+        # Dropped entries, and entries behind the end of the piece, have weight 0; their rows are not read.
         wanted = (weights != 0.0)[:, :, None] & inside[None, :, :]
         source = neighbours.to(tl.int64)[:, None, None] * dense_stride + columns[None, :, :]
         total += weights[:, :, None] * tl.load(dense + source, mask=wanted, other=0.0)
@@ -98,7 +98,7 @@ def _hub(
 def _columns(
     heads: tl.tensor, NUM_HEADS: tl.constexpr, HEAD_WIDTH: tl.constexpr, COLUMNS: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor]:
-    """The columns (heads, columns of a head) of this program's block, and which of them there are."""
+    """The columns (heads, columns of a head) of this program's block, and which of them exist."""
     within = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     columns = heads[:, None] * HEAD_WIDTH + within[None, :]
     return columns, (heads < NUM_HEADS)[:, None] & (within < HEAD_WIDTH)[None, :]
@@ -116,7 +116,7 @@ def _finish(
     columns: tl.tensor,
     inside: tl.tensor,
 ) -> None:
-    """Add what is to be added to a row, and write it."""
+    """Add ``plus`` and ``bias`` to a row, and write it."""
     row = row.to(tl.int64)
     if plus is not None:
         result += tl.load(plus + row * plus_stride + columns, mask=inside, other=0.0)
@@ -135,7 +135,7 @@ def _tile(
     heads: tl.tensor,
     NUM_HEADS: tl.constexpr,
 ) -> tl.tensor:
-    """The columns of some entries and their values for every head, 0 behind the end of the piece."""
+    """The columns of some entries, and their values for every head; 0 behind the end of the piece."""
     valid = entries < stop
     places = entries if order is None else tl.load(order + entries, mask=valid, other=0)
     at = places.to(tl.int64)[:, None] * NUM_HEADS + heads[None, :]
@@ -195,10 +195,10 @@ def spmm(
 ) -> Tensor:
     """out[i, c] = Σ_e values[e, head of c] · dense[indices[e], c] + plus[i, c] + bias[c], over the entries e of row i.
 
-    ``values`` is (E,), or (E, H) with H dividing the width C: head h owns columns h·C/H to (h+1)·C/H. The matrix need
-    not be square. ``out`` may be the memory of ``plus``; its columns must lie side by side. With an ``order``, the
-    value of entry e is values[order[e]]: the mirror of a symmetric pattern makes it the transposed matrix. Pass the
-    ``pieces`` of a matrix that is multiplied often.
+    ``values`` is (E,), or (E, H) where H divides the width C: head h owns columns h·C/H to (h+1)·C/H. The matrix need
+    not be square. ``out`` may be the memory of ``plus``; its columns must be contiguous. With an ``order``, the value
+    of entry e is values[order[e]]; the mirror of a symmetric pattern gives the transposed matrix. Pass the ``pieces``
+    of a matrix that takes part in several products, because cutting rows waits for the device.
     """
     pieces = cut_rows(indptr) if pieces is None else pieces
     width = dense.shape[1]
@@ -233,7 +233,7 @@ def sddmm(
 
 
 def _shape(width: int, heads: int) -> dict[str, int]:
-    """How a width splits into heads, the shape of a tile (powers of two), and the warps that hold it."""
+    """The heads of a width, the shape of a tile (powers of two), and the number of warps."""
     padded = triton.next_power_of_2(heads)
     columns = min(triton.next_power_of_2(width // heads), max(1, _COLUMNS // padded))
     entries = 4 if width <= _COLUMNS else 8
@@ -242,5 +242,5 @@ def _shape(width: int, heads: int) -> dict[str, int]:
 
 
 def _by_rows(x: Tensor) -> Tensor:
-    """The matrix with its columns side by side, as the kernels read it; rows may be any distance apart."""
+    """The matrix with contiguous rows, as the kernels read it; the rows may lie any distance apart."""
     return x if x.stride(1) == 1 else x.contiguous()

@@ -1,7 +1,7 @@
-"""GAT's attention weights over a CSR pattern, and their gradient (spec §2.3).
+"""Kernels that give every entry of a CSR pattern a weight: GAT's attention with its gradient, and means.
 
-One program computes one row, all heads at once. Scores are made again wherever they are needed: two vectors per node
-are less to read than one number per entry and head.
+One program computes one row, in attention for all heads at once. Attention scores are computed again wherever they are
+needed: reading two vectors per node costs less than reading one number per entry and head.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-#: Below every score, yet finite: the difference of two infinities would be no number.
+#: Below every score, and finite, because the difference of two infinities is NaN.
 _LOWEST = tl.constexpr(-3.0e38)
+
+#: Number of entries that a program of ``mean_with_self`` reads at a time.
+_ENTRIES = 32
 
 
 @triton.jit
@@ -25,7 +28,7 @@ def _logits(
     heads: tl.tensor,
     NUM_HEADS: tl.constexpr,
 ) -> tl.tensor:
-    """What the leaky rectifier gets, for a tile of entries and every head; ``own`` is the row's receiver part."""
+    """The arguments of LeakyReLU for a tile of entries and every head; ``own`` is the row's receiver term."""
     neighbours = tl.load(indices + entries, mask=valid, other=0).to(tl.int64)
     source = neighbours[:, None] * NUM_HEADS + heads[None, :]
     return tl.load(sender + source, mask=valid[:, None] & (heads < NUM_HEADS)[None, :], other=0.0) + own[None, :]
@@ -43,7 +46,7 @@ def _scores(
     slope: tl.tensor,
     NUM_HEADS: tl.constexpr,
 ) -> tl.tensor:
-    """What the softmax gets: -inf for entries that are not kept and behind the end of the row."""
+    """The arguments of the softmax: −∞ for entries that are not kept, and behind the end of the row."""
     logits = _logits(indices, sender, own, entries, valid, heads, NUM_HEADS)
     chosen = tl.load(kept + entries, mask=valid, other=0) != 0
     return tl.where(chosen[:, None], tl.where(logits > 0.0, logits, logits * slope), float("-inf"))
@@ -67,7 +70,7 @@ def _attention_row(
     own = tl.load(receiver + row * NUM_HEADS + heads, mask=heads < NUM_HEADS, other=0.0)
     start = tl.load(indptr + row)
     stop = tl.load(indptr + row + 1)
-    # Every place of the tile keeps its own running maximum and sum; they meet after the loop.
+    # Every place of the tile has its own running maximum and sum, which are combined after the loop.
     peaks = tl.full((ENTRIES, HEADS), _LOWEST, tl.float32)
     totals = tl.full((ENTRIES, HEADS), 0.0, tl.float32)
     for first in range(start, stop, ENTRIES):
@@ -173,7 +176,7 @@ def attention_backward(
     grad: Tensor,
     slope: float,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients for ``sender`` and ``receiver``, given that for the weights; no sum depends on scheduling."""
+    """The gradients of ``sender`` and ``receiver``, given the gradient ``grad`` of the weights."""
     sender, receiver = sender.contiguous(), receiver.contiguous()
     for_logits = torch.empty_like(weights, memory_format=torch.contiguous_format)
     for_sender, for_receiver = torch.empty_like(sender), torch.empty_like(receiver)
@@ -185,7 +188,7 @@ def attention_backward(
 
 
 def _shape(heads: int) -> dict[str, int]:
-    """The shape of a tile, in powers of two, and the warps that hold it."""
+    """The shape of a tile (powers of two), and the number of warps."""
     padded = triton.next_power_of_2(heads)
     entries = max(32, 128 // padded)
     return {
@@ -194,9 +197,6 @@ def _shape(heads: int) -> dict[str, int]:
         "HEADS": padded,
         "num_warps": min(4, max(1, entries * padded // 512)),
     }
-
-
-_ENTRIES = 32
 
 
 @triton.jit
@@ -209,7 +209,7 @@ def _with_self(
     row: tl.tensor,
     INCOMING: tl.constexpr,
 ) -> tl.tensor:
-    """The values of some entries of a row before they are normalised: the diagonal counts once more."""
+    """The values of some entries of a row before normalisation; the diagonal counts once more."""
     loop = (tl.load(indices + entries, mask=valid, other=-1) == row).to(tl.float32)
     if INCOMING:
         opposite = tl.load(mirror + entries, mask=valid, other=0)
@@ -250,11 +250,10 @@ def _mean_row(
 def mean_with_self(
     indptr: Tensor, indices: Tensor, mirror: Tensor, stored: Tensor, incoming: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The weights of a mean over each row's entries and, once more, the node itself; and the same weights transposed.
+    """The weights of the mean over each row's entries and, once more, the node itself; and the transposed weights.
 
-    The entries weigh what is stored (the random walk of spec §2.2) or, for ``incoming``, 1 where the opposite entry
-    is stored or the node hears itself (GraphSAGE's mean, spec §2.3). The second result holds at ``mirror[e]`` what
-    the first holds at ``e``.
+    An entry counts its stored value (random walk) or, with ``incoming``, 1 if the transposed entry is stored or the
+    entry is a self-loop (GraphSAGE). The second result holds at ``mirror[e]`` the value of the first at ``e``.
     """
     stored = stored.contiguous()
     weights, transposed = torch.empty_like(stored), torch.empty_like(stored)
