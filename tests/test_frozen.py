@@ -157,6 +157,7 @@ SIGNNAP_CASES = {
     **{f"share {share}": {"share": share} for share in (0, 1, 64)},
     **{f"drop law {law}": {"drop_law": law} for law in ("bernoulli", "undirected")},
     "mask features": {"mask_features": 0.3},
+    "momentum": {"momentum": 0.9},
     **{f"noise {noise}": {"noise": noise} for noise in ("gaussian:0.1", "laplace:0.1", "uniform:0.1")},
     "nudged": {"init": "nudged"},
     "authors' first weights": {"init": "authors:4", "backbone": "sage"},
@@ -260,7 +261,10 @@ def judged():
         100 * signnap.logistic_probe(*parts).test_accuracy,
     ]
     smooth = signnap.smoothness(z, given.pattern, torch.Generator().manual_seed(0))
-    return [float(value) for value in (*accuracies, stable.mean, stable.centred, *vars(smooth).values())]
+    copies = (model.embed_view(drop(model.view(given), source)) for _ in range(2))
+    apart = signnap.identifiability(*copies, torch.Generator().manual_seed(0))
+    properties = stable.mean, stable.centred, *stable.per_node.values(), *vars(smooth).values(), *vars(apart).values()
+    return [float(value) for value in (*accuracies, *properties)]
 
 
 # -- the command line ------------------------------------------------------------------------------------------------
@@ -420,10 +424,17 @@ def loaded_graphs():
         split = make_split(synthetic, spec, seed=1)
         parts[spec] = [sha(part.numpy().tobytes()) for part in (split.train, split.val, split.test)]
     with working_folder():
-        own = _loaded()
+        own, bare = _loaded(), load_graph("edges.csv")
         given = {name: rows.tolist() for name, rows in own.given_split.items()}
     names = [*own.feature_names, *own.classes, own.num_nodes, own.num_edges]
-    return {"synthetic": synthetic.fingerprint(), "own": own.fingerprint(), "names": names, "splits": parts} | given
+    return {
+        "synthetic": synthetic.fingerprint(),
+        "own": own.fingerprint(),
+        "names": names,
+        "splits": parts,
+        "bare": bare.fingerprint(),
+        "ids": bare.ids.tolist(),
+    } | given
 
 
 def listed():
