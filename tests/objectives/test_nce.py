@@ -1,16 +1,14 @@
-"""Binary NCE with frozen constants against spec §2.4, step by step, and the invariants of §2.8."""
+"""NCE and InfoNCE against gathered scores and autograd, iteration by iteration, and their invariants."""
 
 import math
 
 import pytest
 import torch
-from gathered import candidates, embeddings, info_nce, prepared, scores
-from torch.nn.functional import softplus
 
 from dense import agree, source_of
+from gathered import candidates, embeddings, info_nce, prepared, scores
 from signnap.errors import SignnapError
-from signnap.objectives import NCE, build_objective
-from signnap.ops.contrast import BinaryRule, sum_of_logs
+from signnap.objectives import NCE, InfoNCE, build_objective
 
 N, K, D = 13, 5, 4
 SHARES = [1, 4, 0]
@@ -43,7 +41,7 @@ class SlowNCE:
 @pytest.mark.parametrize("share", SHARES)
 @pytest.mark.parametrize("temperature", [0.1, 0.5])
 @pytest.mark.parametrize(("eps", "tolerance"), [(0.0, 1e-9), (1e-12, 1e-5)])
-def test_three_iterations_of_the_gathered_twin(share, temperature, eps, tolerance):
+def test_nce_is_that_of_the_gathered_twin_for_three_iterations(share, temperature, eps, tolerance):
     objective = prepared(NCE(K, temperature, negatives_group=share), N, D)
     twin, close = SlowNCE(objective, eps), {"atol": tolerance, "rtol": tolerance}
     for iteration in range(3):
@@ -62,7 +60,7 @@ def test_three_iterations_of_the_gathered_twin(share, temperature, eps, toleranc
 
 
 @pytest.mark.parametrize("share", SHARES)
-def test_the_gathered_twin_in_float32(share):
+def test_nce_in_float32(share):
     objective = NCE(64, negatives_group=share)
     objective.prepare(100, 16, source_of(0))
     twin, index = SlowNCE(objective), candidates(100, 64, share, seed=1)
@@ -168,26 +166,6 @@ def test_short_embeddings_after_long_ones_stay_finite():
     assert terms.total.isfinite() and short.grad.isfinite().all()
 
 
-@pytest.mark.parametrize("k", [1, 7, 24, 64])
-@pytest.mark.parametrize("bound", [0.0, 4.0, 11.0, 50.0])
-def test_logarithms_of_products_are_sums_of_logarithms(k, bound):
-    """Also where all numbers are as large as the bound allows: no product of them overflows."""
-    drawn = 1 + torch.rand(5, k, generator=source_of(0)) * math.exp(bound)
-    for above in (drawn, torch.full((5, k), 1 + math.exp(bound))):
-        wanted = above.double().log().sum(dim=1)
-        torch.testing.assert_close(sum_of_logs(above, bound).double(), wanted, rtol=2e-6, atol=1e-5)
-
-
-@pytest.mark.parametrize("bound", [12.0, 59.0, math.inf])
-def test_every_bound_gives_the_same_numbers(bound):
-    rule, scores = BinaryRule(torch.tensor(3.0), bound), 4 * torch.randn(6, 32, generator=source_of(0))
-    wanted = softplus(scores.double() - 3).sum(dim=1), scores.double().logsumexp(dim=1), (scores.double() - 3).sigmoid()
-    found = scores.clone()
-    negative, log_sum = rule(found, torch.zeros(6), torch.empty_like(found))
-    for got, expected in zip((negative, log_sum, found), wanted, strict=True):
-        torch.testing.assert_close(got.double(), expected, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("log_z", [-30.0, -3.0, 3.0, 30.0])
 def test_no_score_lies_beyond_the_bound(log_z, sign):
@@ -200,3 +178,76 @@ def test_no_score_lies_beyond_the_bound(log_z, sign):
     assert furthest <= rule.bound * (1 + 1e-6)
     short = objective._rule(0.01 * z, torch.tensor(log_z))
     assert short.bound < abs(log_z) + 2  # and it is no larger than it has to be
+
+
+def slow_info_nce(objective, z1, z2, index, *, normalize=True):
+    """L_v = −E log( h(z, z') / (h(z, z') + Σ_k h(z, m_k)) ) with h = exp(·/τ), and likewise with the views swapped."""
+    if normalize:
+        z1, z2 = (z / z.norm(dim=1, keepdim=True) for z in (z1, z2))
+    tau = objective.temperature
+    positive = torch.stack([a @ b for a, b in zip(z1, z2, strict=True)]) / tau
+    losses = []
+    for z, bank in ((z1, objective.bank.second), (z2, objective.bank.first)):
+        negatives = scores(z, bank, index[:, 1:], tau)
+        losses.append(info_nce(torch.cat([positive[:, None], negatives], dim=1)))
+    return losses
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("temperature", [0.1, 0.5])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_info_nce_is_that_of_the_gathered_twin_for_three_iterations(share, temperature, normalize):
+    objective = prepared(InfoNCE(K, temperature, negatives_group=share, normalize=normalize), N, D)
+    for iteration in range(3):
+        z1, z2 = embeddings(N, D, iteration), embeddings(N, D, iteration + 50)
+        index = candidates(N, K, share, seed=iteration)
+        terms = objective(z1, z2, source_of(iteration))
+        first, second = slow_info_nce(objective, z1, z2, index, normalize=normalize)
+        agree(terms.parts["loss_1"], first, [z1, z2])
+        agree(terms.parts["loss_2"], second, [z1, z2])
+        agree(terms.total, first + second, [z1, z2])
+        assert torch.allclose(terms.mutual_information_bound, math.log(K) - 0.5 * (first + second))
+        assert not terms.mutual_information_bound.requires_grad
+        objective.update(z1, z2, terms)
+        assert torch.allclose(objective.bank.first.norm(dim=1), torch.ones(N, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_info_nce_in_float32(share):
+    objective = InfoNCE(64, negatives_group=share)
+    objective.prepare(100, 16, source_of(0))
+    z1, z2 = (embeddings(100, 16, seed).detach().float().requires_grad_() for seed in (2, 3))
+    wanted = sum(slow_info_nce(objective, z1, z2, candidates(100, 64, share, seed=1)))
+    agree(objective(z1, z2, source_of(1)).total, wanted, [z1, z2], atol=2e-5, rtol=2e-4)
+
+
+@pytest.mark.parametrize("k", [1, 64, 1024])
+def test_constant_embeddings_are_at_chance(k):
+    objective = InfoNCE(k)
+    objective.prepare(30, 8, source_of(0))
+    z = torch.ones(30, 8)
+    for _ in range(20):  # until the bank has forgotten its first random rows
+        objective.update(z, z, None)
+    terms = objective(z, z, source_of(1))
+    assert terms.total.item() == pytest.approx(objective.chance(), rel=1e-4)
+    assert objective.chance() == pytest.approx(2 * math.log(k + 1))
+    assert terms.mutual_information_bound.item() == pytest.approx(math.log(k / (k + 1)), abs=1e-3)
+
+
+def test_info_nce_ignores_the_length_of_embeddings():
+    objective = prepared(InfoNCE(K), N, D)
+    z1, z2 = embeddings(N, D, 0), embeddings(N, D, 1)
+    assert torch.allclose(objective(z1, z2, source_of(0)).total, objective(7 * z1, 0.1 * z2, source_of(0)).total)
+
+
+def test_info_nce_of_huge_scores_is_finite():
+    objective = InfoNCE(K, temperature=1e-3)
+    objective.prepare(N, D, source_of(0))
+    z = embeddings(N, D, 0).detach().float().requires_grad_()
+    terms = objective(z, z.detach(), source_of(0))
+    terms.total.backward()
+    assert terms.total.isfinite() and z.grad.isfinite().all()
+
+
+def test_the_state_of_info_nce_is_the_bank():
+    assert set(prepared(InfoNCE(K), N, D).state_dict()) == {"bank.first", "bank.second"}

@@ -1,16 +1,17 @@
 """Loss and gradient in one pass against gathered candidates and autograd, for every way to share and to chunk."""
 
-from importlib import import_module
+import math
 
 import pytest
 import torch
-from gathered import candidates, embeddings, info_nce, scores
 from torch.autograd import gradcheck
-from watch import Watch
+from torch.nn.functional import softplus
 
 from dense import agree, source_of
+from gathered import candidates, embeddings, info_nce, scores
 from signnap.objectives import OBJECTIVES, draw_negatives
-from signnap.ops.contrast import BinaryRule, SoftmaxRule, contrast, score_chunks
+from signnap.ops.contrast import BinaryRule, SoftmaxRule, contrast, score_chunks, sum_of_logs
+from watch import Watch
 
 N, K, D, TAU = 11, 6, 3, 0.5
 SHARES = [1, 2, 4, 5, 0]  # 11 is a multiple of none of them
@@ -23,10 +24,8 @@ def chunk(request, monkeypatch):
 
 
 def set_chunk(monkeypatch, scores, fewest=1):
-    # The package's attribute of this name is the function, not the module.
-    module = import_module("signnap.ops.contrast")
-    monkeypatch.setattr(module, "_CPU_CHUNK", scores)
-    monkeypatch.setattr(module, "_MIN_ANCHORS", fewest)
+    monkeypatch.setattr("signnap.ops.contrast._CPU_CHUNK", scores)
+    monkeypatch.setattr("signnap.ops.contrast._MIN_ANCHORS", fewest)
 
 
 def rules():
@@ -140,3 +139,23 @@ def test_inputs_stay_as_they_are_and_need_no_gradients(share):
     assert all(torch.equal(a, b) for a, b in zip(before, given, strict=True))
     strided = [t.t().contiguous().t() for t in given]
     assert torch.allclose(contrast(*strided, draw_negatives(N, K, share, source_of(3)), TAU, SoftmaxRule())[0], loss)
+
+
+@pytest.mark.parametrize("k", [1, 7, 24, 64])
+@pytest.mark.parametrize("bound", [0.0, 4.0, 11.0, 50.0])
+def test_logarithms_of_products_are_sums_of_logarithms(k, bound):
+    """Also where all numbers are as large as the bound allows: no product of them overflows."""
+    drawn = 1 + torch.rand(5, k, generator=source_of(0)) * math.exp(bound)
+    for above in (drawn, torch.full((5, k), 1 + math.exp(bound))):
+        wanted = above.double().log().sum(dim=1)
+        torch.testing.assert_close(sum_of_logs(above, bound).double(), wanted, rtol=2e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("bound", [12.0, 59.0, math.inf])
+def test_every_bound_gives_the_same_numbers(bound):
+    rule, scores = BinaryRule(torch.tensor(3.0), bound), 4 * torch.randn(6, 32, generator=source_of(0))
+    wanted = softplus(scores.double() - 3).sum(dim=1), scores.double().logsumexp(dim=1), (scores.double() - 3).sigmoid()
+    found = scores.clone()
+    negative, log_sum = rule(found, torch.zeros(6), torch.empty_like(found))
+    for got, expected in zip((negative, log_sum, found), wanted, strict=True):
+        torch.testing.assert_close(got.double(), expected, rtol=1e-5, atol=1e-6)

@@ -1,10 +1,39 @@
-"""Rows cut into pieces: every entry once, in order, and no piece too long."""
+"""CSR arrays: the limit of 32-bit positions, and rows cut into pieces."""
 
+import numpy as np
+import pytest
+import scipy.sparse as sp
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import signnap.ops.csr
+from dense import pattern_of
+from signnap.errors import SignnapError
+from signnap.graph import SparseFeatures
 from signnap.ops.csr import cut_rows
+
+
+@pytest.fixture
+def up_to_four(monkeypatch):
+    monkeypatch.setattr(signnap.ops.csr, "_INT32_MAX", 4)
+
+
+def test_more_edges_than_32_bits_can_number(up_to_four):
+    assert pattern_of(2, np.array([[0, 1]])).num_entries == 4
+    with pytest.raises(SignnapError, match="5 adjacency entries do not fit 32-bit positions: expected at most 4"):
+        pattern_of(3, np.array([[0, 1]]))
+
+
+@pytest.mark.parametrize("matrix", [np.ones((2, 3)), np.zeros((5, 1)), np.zeros((1, 5))])
+def test_more_features_than_32_bits_can_number(up_to_four, matrix):
+    assert SparseFeatures.from_scipy(sp.csr_matrix(np.ones((2, 2)))).values.numel() == 4
+    with pytest.raises(SignnapError, match=r"(5|6) rows, columns or values of features do not fit 32-bit positions"):
+        SparseFeatures.from_scipy(sp.csr_matrix(matrix))
+
+
+def test_the_limit_is_the_largest_number_of_32_bits():
+    assert np.iinfo(np.int32).max == signnap.ops.csr._INT32_MAX
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=12), st.integers(1, 9))
