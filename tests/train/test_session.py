@@ -317,3 +317,4 @@ def test_seconds_add_up_over_sessions(small_graph, start, folder):
     folder.metrics.write_text("".join(json.dumps(record) + "\n" for record in long))
     assert session(run, 6, folder=folder).seconds > 1000
     assert session(run, 10, folder=folder).seconds > 1000
+    assert all(record["seconds"] > 1000 for record in folder.read_metrics())
