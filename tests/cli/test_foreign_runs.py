@@ -215,3 +215,10 @@ def test_an_output_that_the_user_names_may_be_a_link(command, folder):
     Path("z.csv").symlink_to("elsewhere.csv")
     assert command(*ACTIONS["embed"]).code == 0
     assert Path("z.csv").is_symlink() and Path("elsewhere.csv").is_file()
+
+
+@pytest.mark.parametrize("name", ["z.csv", "z.npy", "z.parquet"])
+def test_private_embeddings_stay_private(name, command, folder):
+    Path(name).touch(0o600)
+    assert command(*ACTIONS["embed"][:-1], name).code == 0
+    assert stat.S_IMODE(os.stat(name).st_mode) == 0o600 and os.path.getsize(name) > 1000

@@ -79,9 +79,9 @@ def test_folders_are_held_from_the_first_look_to_the_last_write(small_graph, tmp
 
     monkeypatch.setattr("signnap.methods.fitting.check_resumable", watched(fitting.check_resumable))
     monkeypatch.setattr("signnap.train.checkpoint.remove_leftovers", watched(checkpoint.remove_leftovers))
-    monkeypatch.setattr(RunFolder, "write_facts", watched(RunFolder.write_facts))
+    monkeypatch.setattr(RunFolder, "_write_info", watched(RunFolder._write_info))
     SIGNNAP(**SMALL).fit_seeds(small_graph, [0, 1], out=tmp_path)
-    assert len(held) == 2 * (1 + 6 + 2) and all(held)
+    assert len(held) == 2 * (1 + 6 + 3) and all(held)
     assert not any(map(in_use, folders))
 
 

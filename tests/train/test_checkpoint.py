@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -397,6 +398,23 @@ def test_the_file_of_another_seed_is_noticed(name, trained, small_graph, tmp_pat
         with caplog.at_level("INFO", "signnap"):
             act()
         assert caplog.messages == [f"{file}: its hash is not in run.json, so damage would go unnoticed"]
+
+
+def test_a_packed_state_that_would_fill_the_memory_is_not_unpacked(trained, small_graph, monkeypatch):
+    _, folder = trained
+    state = folder.load_state()
+    state["modules"]["more"] = torch.zeros(2**23)
+    torch.save(state, folder.state)
+    with zipfile.ZipFile(folder.state) as plain:
+        entries = {entry.filename: plain.read(entry) for entry in plain.infolist()}
+    with zipfile.ZipFile(folder.state, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in entries.items():
+            packed.writestr(name, content)
+    assert folder.state.stat().st_size < 2**17
+    forget_hashes(folder)
+    monkeypatch.setattr("torch.load", None)
+    with pytest.raises(SignnapError, match=r"state\.pt is not a checkpoint of this program, or it was cut short$"):
+        resume(folder, small_graph)
 
 
 def test_a_run_of_before_goes_on(trained, small_graph, caplog):

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -152,7 +153,7 @@ class RunFolder:
 
     def _expect_hash(self, file: BinaryIO, path: Path) -> None:
         """Raise where a file is not one that this run has written."""
-        hashes = self.read_info().hashes.get(path.name, ()) if stat_regular(self.facts) else ()
+        hashes = self._recorded_hashes().get(path.name)
         if not hashes:
             _log.info("%s: its hash is not in %s, so damage would go unnoticed", path, self.facts.name)
         elif _hash(file) not in hashes:
@@ -166,6 +167,7 @@ class RunFolder:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # about odd files: one sentence is enough
+                    _expect_unpacked(file, at_most)
                     state = torch.load(file, map_location="cpu", weights_only=True)
             except Exception as error:  # torch's own message recommends to load the file as code
                 raise SignnapError(f"{self.state} is not a checkpoint of this program, or it was cut short") from error
@@ -200,7 +202,7 @@ class RunFolder:
             self._expect_own_metrics()
             for file in (self.state, self.model, self.metrics, self.trace, self.facts):
                 _remove(file)
-        self._describe(config, facts)
+        self._describe(config, facts, self._recorded_hashes())
 
     def _expect_own_metrics(self) -> None:
         """Raise where metrics are none of a run: they are somebody's, neither to be lost nor to be mixed with ours.
@@ -210,14 +212,11 @@ class RunFolder:
         for _ in self.read_metrics():  # raises at the first record that is none
             pass
 
-    def _describe(self, config: str, facts: dict[str, Any], hashes: dict[str, tuple[str, ...]] | None = None) -> None:
+    def _describe(self, config: str, facts: dict[str, Any], hashes: dict[str, tuple[str, ...]]) -> None:
         """Write facts and settings; what earlier writers left half-written when they were killed goes."""
         for file in self.files:
             remove_leftovers(file)
-        if hashes is None:
-            self.write_facts(facts)
-        else:
-            self._write_info(facts, hashes)
+        self._write_info(facts, hashes)
         write_regular(self.config, config)
 
     def save_model(self, config: str, facts: dict[str, Any], weights: dict[str, Tensor]) -> None:
@@ -308,7 +307,10 @@ class RunFolder:
 
     def write_facts(self, facts: dict[str, Any]) -> None:
         """Describe the run; the hashes of its files stay."""
-        self._write_info(facts, self.read_info().hashes if stat_regular(self.facts) else {})
+        self._write_info(facts, self._recorded_hashes())
+
+    def _recorded_hashes(self) -> dict[str, tuple[str, ...]]:
+        return self.read_info().hashes if stat_regular(self.facts) else {}
 
     def _write_info(self, facts: dict[str, Any], hashes: dict[str, tuple[str, ...]]) -> None:
         write_regular(self.facts, json.dumps(facts | {HASHES: hashes}, indent=2) + "\n")
@@ -327,6 +329,14 @@ def _expect_path(path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
         raise SignnapError(f"the folder of a run is {path!r}: expected a path")
     return Path(path)
+
+
+def _expect_unpacked(file: BinaryIO, at_most: int) -> None:
+    """Raise where an archive unpacks to more bytes: torch packs nothing, but unpacks what others have packed."""
+    with zipfile.ZipFile(file) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > at_most:
+            raise ValueError("the archive is packed")
+    file.seek(0)
 
 
 def _hash(file: BinaryIO) -> str:
