@@ -131,6 +131,13 @@ def test_the_categories_of_a_data_frame_are_categories(edges, values):
     assert names == (f"kind={values[0]}", f"kind={values[1]}", "size")
 
 
+def test_categories_of_a_data_frame_that_differ_in_every_row_are_refused_unless_named(edges, sentence):
+    parquet.write_table(pa.table({"id": [1, 2], "kind": pa.array(["a", "b"]).dictionary_encode()}), "n.parquet")
+    expected = "column 'kind' of n.parquet holds different text in every row, too many to be categories"
+    assert sentence(load_graph, edges, nodes="n.parquet").startswith(expected)
+    assert load_graph(edges, nodes="n.parquet", categorical_columns=["kind"]).feature_names == ("kind=a", "kind=b")
+
+
 def test_networkx_attributes_can_be_told_to_hold_categories():
 
     given = nx.path_graph(3)
@@ -210,6 +217,8 @@ def test_decimal_commas_are_no_categories(write, edges, sentence):
         "n.csv, line 3, column 'price' holds '12,50', as if commas were decimal points: expected 12.50, not 12,50"
     )
     assert load_graph(edges, nodes=nodes, categorical_columns=["price"]).num_features == 3
+    gaps = write("n.csv", "id;price\n1;NA\n2;12,50\n3;NA\n4;12,50\n5;NA\n")
+    assert "n.csv, line 3, column 'price' holds '12,50'" in sentence(load_graph, edges, nodes=gaps)
     few = write("n.csv", 'id,place\n1,"3,4"\n2,here\n3,here\n')
     assert load_graph(edges, nodes=few).feature_names == ("place=3,4", "place=here")
 

@@ -249,12 +249,13 @@ def test_written_graph_comes_back(tmp_path, small_graph):
 
 
 def test_csr_parts_are_joined_without_duplicates_and_zeros(tmp_path):
-    content = arrays()
-    features = {"data": [1.0, 2.0, 0.0], "indices": [1, 1, 0], "indptr": [0, 2, 3, 3, 3, 3, 3], "shape": [6, 2]}
-    content |= {f"attr_{part}": np.array(value) for part, value in features.items()}
+    rows, columns = np.indices((NODES, NODES)).reshape(2, -1)
+    everywhere = sp.csr_matrix((1.0 * (rows == columns), columns, np.arange(NODES + 1) * NODES), shape=(NODES, NODES))
+    content = arrays() | parts("attr", everywhere)
+    content["attr_indices"][1], content["attr_data"][1] = 0, 2  # the first row has column 0 twice: as 1 and as 2
     graph = load_graph(saved(tmp_path, content))
-    assert graph.x.values.tolist() == [3]
-    assert as_dense(graph.x).tolist() == [[0, 3], *[[0, 0]] * 5]
+    assert isinstance(graph.x, SparseFeatures), "stored zeros do not count as values"
+    assert graph.x.values.tolist() == [3, 1, 1, 1, 1, 1]
 
 
 def slow_structure(edges, nodes):

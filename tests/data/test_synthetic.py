@@ -20,7 +20,7 @@ def wrong_edges(graph):
     return int((graph.y[source] != graph.y[target]).sum()) // 2
 
 
-@pytest.mark.parametrize("share", [0.0, 0.25, 0.333, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.3337, 1.0])
 def test_the_stated_share_of_edges_is_wrong(share):
     graph = synthetic_graph(3, nodes=400, mean_degree=5, wrong_edges=share)
     assert graph.num_edges == 1000

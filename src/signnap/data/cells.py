@@ -263,7 +263,7 @@ def first_repeat(text: Any) -> int | None:
     codes, values = encode(text)
     if len(values) == len(codes):
         return None
-    return int(np.flatnonzero(np.maximum.accumulate(codes) != np.arange(len(codes)))[0])
+    return int(np.flatnonzero(codes != np.arange(len(codes)))[0])  # until then, every row brings a new code
 
 
 def ends_in_nul(text: Any) -> int | None:
