@@ -1,4 +1,4 @@
-"""Views as plain matrices, and back: the form in which the slow twins of the tests are written."""
+"""Conversion of views to dense matrices and back, for the slow twins in the tests."""
 
 import numpy as np
 import torch
@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from signnap.graph import Pattern, View
 
-# A shared machine may be slow for a moment; that is no reason to fail.
+# A busy machine must not fail a test.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 
 @st.composite
 def edge_lists(draw, max_nodes=7):
-    """A number of nodes and any pairs of them: repeats, loops, both directions, none at all."""
+    """A number of nodes and any list of pairs: with duplicates, loops and both directions, or empty."""
     nodes = draw(st.integers(1, max_nodes))
     node = st.integers(0, nodes - 1)
     pairs = draw(st.lists(st.tuples(node, node), max_size=3 * nodes))
@@ -36,7 +36,7 @@ def entries(pattern):
 
 
 def matrix(pattern, values):
-    """Entry values as a dense matrix, through which gradients flow."""
+    """Entry values as a dense matrix, differentiably."""
     _, rows, cols = (torch.tensor(t) for t in zip(*entries(pattern), strict=True))
     dense = torch.zeros(pattern.num_nodes, pattern.num_nodes, *values.shape[1:], dtype=values.dtype)
     return dense.index_put((rows, cols), values)
@@ -51,7 +51,7 @@ def view_of(stored, x):
 
 
 def asymmetric_view(nodes=9, features=5, seed=0, dtype=torch.float64):
-    """A perturbed view: many edges survive in one direction only, some loops are stored, and one node is bare."""
+    """A perturbed view: it keeps many edges in one direction only, stores some loops, and has an isolated node."""
     source = source_of(seed)
     stored = 2.0 * (torch.rand(nodes, nodes, generator=source) < 0.3)
     stored.diagonal().copy_(3.0 * (torch.rand(nodes, generator=source) < 0.5))
@@ -65,7 +65,7 @@ def permuted(view, order):
 
 
 def agree(found, wanted, inputs, **tolerance):
-    """Equal values, and equal gradients of a curved function of them, in every input."""
+    """Assert equal values, and equal gradients of a nonlinear function of the values in every input."""
     torch.testing.assert_close(found, wanted, **tolerance)
     inputs = list(inputs)
     ours, twins = (torch.autograd.grad(out.sin().sum(), inputs, retain_graph=True) for out in (found, wanted))

@@ -1,4 +1,4 @@
-"""The contrast as first written down: gather an N×(K+1)×d tensor of bank rows and leave the rest to autograd."""
+"""The slow twin of the contrast: gather an N×(K+1)×d tensor of bank rows, and let autograd differentiate."""
 
 import torch
 
@@ -11,14 +11,14 @@ def embeddings(n, d, seed, scale=0.3):
 
 
 def prepared(objective, n, d, seed=7):
-    """An objective whose state is float64, so that twins can be compared to the last digits."""
+    """A prepared objective with float64 state, for comparison to the last digits."""
     objective.prepare(n, d, source_of(seed))
     return objective.double()
 
 
-def candidates(n, k, share, seed):
-    """Node numbers (N, K+1): the node itself, then what ``forward`` draws from a generator of this seed."""
-    drawn = draw_negatives(n, k, share, source_of(seed)).long()
+def candidates(n, k, group, seed):
+    """Node numbers (N, K+1): the node itself, then the negatives that a generator of this seed draws."""
+    drawn = draw_negatives(n, k, group, source_of(seed)).long()
     size = -(-n // len(drawn))
     return torch.cat([torch.arange(n)[:, None], drawn[torch.arange(n) // size]], dim=1)
 

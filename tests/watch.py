@@ -1,11 +1,11 @@
-"""What torch is asked to do meanwhile: whether anything large is made, or the device waited for."""
+"""Records the operations that torch executes, to find large tensors and waits for the device."""
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Watch(TorchDispatchMode):
-    """Notes what torch is asked to do, and the largest storage that came of it."""
+    """Records the names of executed operations and the size of the largest storage that they return."""
 
     def __init__(self):
         super().__init__()

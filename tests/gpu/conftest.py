@@ -1,4 +1,4 @@
-"""Kernels run on a GPU where one is visible, and otherwise in Triton's interpreter, on a CPU and slowly."""
+"""Kernels run on a GPU if one is visible, and otherwise in Triton's interpreter, slowly on a CPU."""
 
 import os
 import sys
@@ -9,14 +9,14 @@ import torch
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
-# Triton decides when it is imported, so whatever imports it first (PyG does) must find this.
+# Triton reads this variable when it is imported, so set it before anything (PyG does) imports Triton.
 IMPORTED_COMPILED = "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") != "1"
 if DEVICE == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"
 
 
 class _Skipped(pytest.Module):
-    """A module that is not imported, because it could not be."""
+    """A test module that is skipped, because importing it would fail."""
 
     def collect(self):
         missing = find_spec("triton") is None
@@ -38,7 +38,7 @@ def device():
 
 @pytest.fixture
 def bfloat16_products(device, monkeypatch):
-    """Triton's interpreter multiplies the bits of bfloat16 numbers; hand it their values."""
+    """Work around Triton's interpreter, which multiplies the bits of bfloat16 numbers instead of their values."""
     import triton.language as tl
     from triton.runtime import interpreter
 

@@ -15,9 +15,9 @@ from signnap.ops.triton.tiles import PRODUCTS, Launch
 
 MODULE = import_module("signnap.ops.triton.contrast_kernels")
 SHIFTS = [None, 0.7]
-# (anchors, width, negatives, groups): the interpreter takes its time over a whole tile of 64 × 64 …
+# (anchors, width, negatives, groups). The interpreter is slow on tiles of 64 × 64, so these are few.
 LARGE = [(70, 16, 130, 1), (130, 128, 33, 2), (3, 64, 70, 3), (2, 128, 17, 2), (2, 256, 9, 2)]
-# … and less over many small ones, whose edges all of these meet, or miss.
+# With small tiles it is faster. These sizes end on tile edges, before them and behind them.
 SMALL = [
     (1, 5, 1, 1),
     (1, 64, 40, 1),
@@ -41,7 +41,7 @@ def small_tiles(monkeypatch):
 
 
 def inputs(n, d, k, groups, device, bank_size=23):
-    """Random embeddings whose scores are a few units, at a temperature of one half."""
+    """Random embeddings with scores of a few units at a temperature of 0.5."""
     source = source_of(100 * n + d + k)
     rows = [torch.randn(count, d, generator=source) * d**-0.25 for count in (n, n, bank_size)]
     negatives = torch.randint(bank_size, (groups, k), generator=source, dtype=torch.int32)
@@ -51,8 +51,8 @@ def inputs(n, d, k, groups, device, bank_size=23):
 def slow(z, other, bank, negatives, temperature, shift):
     """Loss and InfoNCE value of every anchor, and the gradients of the mean loss in ``z`` and ``other``."""
     z, other, bank = (t.detach().double().cpu().requires_grad_() for t in (z, other, bank))
-    share = math.ceil(len(z) / len(negatives))
-    rows = bank[negatives.cpu().long()[torch.arange(len(z)) // share]]
+    group_size = math.ceil(len(z) / len(negatives))
+    rows = bank[negatives.cpu().long()[torch.arange(len(z)) // group_size]]
     positive = (z * other).sum(dim=1, keepdim=True) / temperature
     scores = torch.einsum("nd,nkd->nk", z, rows) / temperature
     info = torch.cat([positive, scores], dim=1).logsumexp(dim=1) - positive[:, 0]
@@ -71,7 +71,7 @@ def fast(z, other, bank, negatives, temperature, shift, **options):
 
 
 def close(found, wanted, tolerance=2e-6):
-    """Equal up to a part of the largest value."""
+    """Assert equality up to a fraction of the largest value."""
     for name, ours, twin in zip(("loss", "info", "z_grad", "other_grad"), found, wanted, strict=True):
         atol = tolerance * twin.abs().max().item()
         torch.testing.assert_close(ours.double().cpu(), twin, rtol=0, atol=atol, msg=lambda m, n=name: f"{n}: {m}")
@@ -93,7 +93,7 @@ def test_gathered_twin_in_small_tiles(case, shift, device, small_tiles):
 
 @pytest.mark.parametrize("shift", SHIFTS)
 @pytest.mark.parametrize(("precision", "tolerance"), [("tf32", 5e-3), ("bf16", 2e-2)])
-def test_coarse_products(precision, tolerance, shift, device, small_tiles, bfloat16_products):
+def test_low_precision(precision, tolerance, shift, device, small_tiles, bfloat16_products):
     given = inputs(9, 64, 33, 2, device)
     found = fast(*given, 0.5, shift, precision=precision)
     close(found, slow(*given, 0.5, shift), tolerance)
@@ -101,7 +101,7 @@ def test_coarse_products(precision, tolerance, shift, device, small_tiles, bfloa
 
 
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])
-def test_negatives_of_an_anchors_own_are_never_coarse(precision, device, small_tiles):
+def test_separate_negatives_are_always_float32(precision, device, small_tiles):
     given = inputs(3, 16, 9, 3, device)
     found, exact = (fast(*given, 0.5, 0.7, precision=p) for p in (precision, "float32"))
     assert all(torch.equal(a, b) for a, b in zip(found, exact, strict=True))
@@ -124,7 +124,7 @@ def test_rows_may_lie_apart(shift, groups, device, small_tiles):
 
 
 @pytest.mark.parametrize("groups", [2, 5])
-def test_the_gradient_of_the_positives_only_where_wanted(groups, device, small_tiles):
+def test_the_gradient_of_the_positives_is_optional(groups, device, small_tiles):
     given = inputs(5, 16, 9, groups, device)
     *rest, absent = contrast(*given, 0.5, None)
     assert absent is None
@@ -134,7 +134,7 @@ def test_the_gradient_of_the_positives_only_where_wanted(groups, device, small_t
 @pytest.mark.parametrize("groups", [3, 12])
 @pytest.mark.parametrize("shift", [None, 40.0, -1500.0])
 def test_huge_scores(shift, groups, device, small_tiles):
-    """Small integers, whose products are exact: scores of up to 10,000 leave nothing to rounding."""
+    """Embeddings are small integers with exact products, so that scores of up to 10,000 have no rounding error."""
     source = source_of(0)
     z, other, bank = (torch.randint(-8, 9, (n, 16), generator=source).float() for n in (12, 12, 20))
     scales = torch.tensor([1.0, 2, 4, 8])
@@ -151,8 +151,8 @@ def test_huge_scores(shift, groups, device, small_tiles):
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_tiles_full_of_even_odds(groups, device):
-    """The product of 1 + exp(−|score|) over a tile is as large as it can be."""
+def test_tiles_of_equal_scores(groups, device):
+    """All factors 1 + exp(−|score|) are 2, so their product over a tile is maximal."""
     z, other, bank, negatives = inputs(2, 16, 128, groups, device)
     loss, info, _, other_grad = fast(torch.zeros_like(z), other, bank, negatives, 0.5, 0.0)
     torch.testing.assert_close(loss.cpu(), torch.full((2,), 129 * math.log(2)))
@@ -162,7 +162,7 @@ def test_tiles_full_of_even_odds(groups, device):
 
 @pytest.mark.parametrize("groups", [3, 19])
 def test_a_program_writes_its_own_anchors_only(groups, device, small_tiles, monkeypatch):
-    """Later programs would hide it, were one to write theirs."""
+    """In a full launch, later programs would overwrite a wrong write."""
     kernel = MODULE._contrast
 
     class First:
@@ -175,10 +175,10 @@ def test_a_program_writes_its_own_anchors_only(groups, device, small_tiles, monk
             return launch
 
     monkeypatch.setattr(MODULE, "_contrast", First())
-    share = math.ceil(19 / groups)
+    group_size = math.ceil(19 / groups)
     for out in fast(*inputs(19, 5, 9, groups, device), 0.5, None):
         written = out.isfinite().view(19, -1)
-        assert written[:share].all() and not written[share:].any()
+        assert written[:group_size].all() and not written[group_size:].any()
 
 
 @pytest.mark.parametrize("shift", SHIFTS)

@@ -31,7 +31,7 @@ def test_transposed_inputs(device):
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 5), (4, 128), (9, 200)])
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
-def test_moved_and_normalised(shape, momentum, device):
+def test_remember(shape, momentum, device):
     bank, z = (torch.randn(shape, generator=source_of(seed)).to(device) for seed in (0, 1))
     bank[0], z[0] = 0, 0
     moved = momentum * bank + (1 - momentum) * z

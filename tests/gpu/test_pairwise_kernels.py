@@ -1,4 +1,4 @@
-"""Sums and pulls of all pairs against a dense matrix in float64, and the whole loss against the torch path."""
+"""Log sums and pulls of all pairs against a dense float64 matrix, and the whole loss against the torch path."""
 
 import math
 from importlib import import_module
@@ -8,7 +8,7 @@ import torch
 
 from dense import source_of
 from signnap import AllPairs
-from signnap.ops import pairwise as objective_module
+from signnap.ops import pairwise
 from signnap.ops.triton import MAX_DIM
 from signnap.ops.triton.pairwise_kernels import log_sums, pull
 from signnap.ops.triton.tiles import Launch
@@ -18,13 +18,13 @@ MODULE = import_module("signnap.ops.triton.pairwise_kernels")
 
 @pytest.fixture
 def small_tiles(monkeypatch):
-    """Tiles whose edges all sizes below meet or miss, and sections of two of them."""
+    """Small tiles, so that the sizes below end on tile edges or beside them; sections of two tiles."""
     monkeypatch.setattr(MODULE, "SHARED", dict.fromkeys(MODULE.SHARED, Launch(32, 16, 4, 2)))
     monkeypatch.setattr(MODULE, "SECTIONS", dict.fromkeys(MODULE.SECTIONS, 32))
 
 
 def unit_rows(count, dim, device):
-    """Directions around a common one, so that scores and pulls do not just cancel."""
+    """Directions around a common one, so that scores and pulls do not cancel."""
     w = torch.randn(count, dim, generator=source_of(100 * count + dim)) + 0.5
     return torch.nn.functional.normalize(w, dim=1).to(device)
 
@@ -43,7 +43,7 @@ def fast(w, temperature, precision="float32"):
 
 
 def close(found, wanted, tolerance=2e-6):
-    """Equal up to a part of the largest value."""
+    """Assert equality up to a fraction of the largest value."""
     for name, ours, twin in zip(("log sums", "pull"), found, wanted, strict=True):
         atol = tolerance * max(1.0, twin.abs().max().item())
         torch.testing.assert_close(ours.double().cpu(), twin, rtol=0, atol=atol, msg=lambda m, n=name: f"{n}: {m}")
@@ -74,7 +74,7 @@ def test_dense_twin_in_small_tiles(nodes, dim, temperature, device, small_tiles)
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("tf32", 1e-3), ("bf16", 1e-2)])
-def test_coarse_products(precision, tolerance, device, small_tiles, bfloat16_products):
+def test_low_precision(precision, tolerance, device, small_tiles, bfloat16_products):
     w = unit_rows(66, 64, device)
     plain = fast(w, 0.2)
     found = log_sums(w, 0.2, precision), pull(w, 0.2, plain[0], precision)
@@ -83,32 +83,32 @@ def test_coarse_products(precision, tolerance, device, small_tiles, bfloat16_pro
 
 
 @pytest.mark.parametrize("temperature", [0.1, 1 / 59, 1 / 61, 1e-3])
-def test_rows_alike_and_opposite(temperature, device, small_tiles):
-    """Scores as far apart as they can be. Products are exact, whatever the temperature makes of them."""
+def test_equal_and_opposite_rows(temperature, device, small_tiles):
+    """Scores have the largest possible range, and all products are exact."""
     w = torch.zeros(40, 16)
     w[:, :4] = 0.5
     w[25:] *= -1
     w[39] = torch.eye(16)[15]
     w = w.to(device)
     found = fast(w, temperature)
-    close(found, slow(w, temperature), 2e-6 + 2e-7 / temperature)  # a log D of 1,000 has few digits left
+    close(found, slow(w, temperature), 2e-6 + 2e-7 / temperature)  # float32 holds few digits of a log D of 1,000
     torch.testing.assert_close(
         found[0][:25].cpu(), torch.full((25,), 1 / temperature + math.log(24)), rtol=1e-5, atol=0
     )
 
 
-@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")  # of rows that there are not
+@pytest.mark.filterwarnings("ignore:overflow|invalid value:RuntimeWarning")  # in absent rows
 @pytest.mark.parametrize("temperature", [1e-3, 1 / 59])
-def test_a_lonely_opposite_pair(temperature, device, small_tiles):
-    """D is as small as it can be, and 1/D larger than any float16: no padding may meet it."""
+def test_one_pair_of_opposite_rows(temperature, device, small_tiles):
+    """D is minimal, and 1/D exceeds float16; padding must not be multiplied by it."""
     w = torch.tensor([[1.0, 0], [-1, 0]], device=device)
     sums, found = fast(w, temperature)
     torch.testing.assert_close(sums.cpu(), torch.full((2,), -1 / temperature))
     torch.testing.assert_close(found.cpu(), -2 * w.cpu(), rtol=1e-4, atol=0)
 
 
-def test_light_pairs_keep_their_digits(device, small_tiles):
-    """A pair among millions weighs a millionth: let D say so without the millions."""
+def test_small_weights_keep_their_digits(device, small_tiles):
+    """A pair among millions weighs a millionth; a large D simulates that without the millions of rows."""
     w = unit_rows(34, 16, device)
     sums, wanted = slow(w, 0.5)
     found = pull(w, 0.5, (sums.float() + math.log(1e5)).to(device)).double().cpu() * 1e5
@@ -116,7 +116,7 @@ def test_light_pairs_keep_their_digits(device, small_tiles):
 
 
 def test_a_program_writes_its_own_rows_only(device, small_tiles, monkeypatch):
-    """Later programs would hide it, were one to write theirs."""
+    """In a full launch, later programs would overwrite a wrong write."""
     for name in ("_log_sums", "_pull"):
         kernel = getattr(MODULE, name)
 
@@ -138,13 +138,13 @@ def test_a_program_writes_its_own_rows_only(device, small_tiles, monkeypatch):
 
 @pytest.fixture
 def by_kernels(monkeypatch):
-    """Let the objective take its kernels on this machine, too, and note what they are asked for."""
+    """Make the objective use the kernels on any machine, and record their calls."""
     asked = []
     for name in ("log_sums", "pull"):
         kernel = getattr(MODULE, name)
         note = lambda *given, name=name, kernel=kernel: asked.append((name, given[-1])) or kernel(*given)
         monkeypatch.setattr(MODULE, name, note)
-    monkeypatch.setattr(objective_module, "usable", lambda *tensors: True)
+    monkeypatch.setattr(pairwise, "usable", lambda *tensors: True)
     return asked
 
 
@@ -161,7 +161,7 @@ def test_the_torch_path_gives_the_same_numbers(precision, device, small_tiles, b
     found = loss_and_gradients(20, device, precision=precision)
     assert by_kernels == [("log_sums", precision), ("pull", precision)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(objective_module, "usable", lambda *tensors: False)
+        patch.setattr(pairwise, "usable", lambda *tensors: False)
         wanted = loss_and_gradients(20, device, precision=precision)
     assert len(by_kernels) == 2
     tolerance = 2e-6 if precision == "float32" else 1e-3
@@ -169,11 +169,11 @@ def test_the_torch_path_gives_the_same_numbers(precision, device, small_tiles, b
         torch.testing.assert_close(ours, twin, rtol=0, atol=tolerance * twin.abs().max().item())
 
 
-def test_wide_embeddings_are_left_to_torch(device, by_kernels):
+def test_torch_computes_wide_embeddings(device, by_kernels):
     loss_and_gradients(MAX_DIM + 1, device)
     assert not by_kernels
 
 
-def test_tiles_divide_every_section():
+def test_the_tile_width_divides_every_section():
     tiles = MODULE.SHARED.values()
     assert all(section % tile.columns == 0 for tile in tiles for section in MODULE.SECTIONS.values())

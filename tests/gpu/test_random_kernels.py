@@ -16,7 +16,7 @@ from signnap.perturb import FeatureNoise, MaskFeatures, features
 from signnap.perturb.features import NOISES
 
 LAWS = {"gaussian": scipy.stats.norm, "laplace": scipy.stats.laplace, "uniform": scipy.stats.uniform}
-#: rows, columns of the noise, columns of the other matrix: tiles that are full, cut, and hardly there
+#: rows and columns of the noise, and columns of the other factor: full tiles, cut tiles, and nearly empty tiles
 SHAPES = [(64, 128, 16), (70, 150, 5), (1, 1, 1), (300, 33, 130)]
 
 
@@ -37,14 +37,14 @@ def test_noise_is_a_function_of_seed_row_and_column(device):
     whole = noise_rows(seed_on(device), "gaussian", 0, 150, 140)
     assert torch.equal(noise_rows(seed_on(device), "gaussian", 67, 149, 140), whole[67:149])
     assert torch.equal(noise_rows(seed_on(device), "gaussian", 0, 150, 131), whole[:, :131])
-    for other in (3, 2**61 + 18, 17):  # the upper half of the seed counts too
+    for other in (3, 2**61 + 18, 17):  # the upper half of the seed matters as well
         assert not torch.equal(noise_rows(seed_on(device, other), "gaussian", 0, 150, 140), whole)
-    assert len({round(value, 9) for value in whole.ravel().tolist()}) > 0.3 * whole.numel()  # tf32 has few values
+    assert len({round(value, 9) for value in whole.ravel().tolist()}) > 0.3 * whole.numel()  # float16 has few values
 
 
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_products_are_those_with_the_noise_written_down(device, kind, shape):
+def test_products_equal_those_with_stored_noise(device, kind, shape):
     rows, width, dim = shape
     noise = noise_rows(seed_on(device), kind, 0, rows, width).double()
     weight = torch.randn(width, dim, generator=source_of(1)).to(device)
@@ -55,7 +55,7 @@ def test_products_are_those_with_the_noise_written_down(device, kind, shape):
     assert torch.allclose(found.double(), wanted, rtol=1e-5, atol=1e-5 * wanted.abs().max().item())
 
 
-def test_long_sums_are_cut_and_added_up(device):
+def test_long_sums_are_computed_in_parts(device):
     noise = noise_rows(seed_on(device), "gaussian", 0, 1100, 20).double()
     dense = torch.randn(1100, 3, generator=source_of(3)).to(device)
     found = noise_transposed_times(seed_on(device), "gaussian", 20, dense)
@@ -71,7 +71,7 @@ def test_strided_matrices(device):
 
 @pytest.fixture
 def noisy_view(device, monkeypatch):
-    """A view whose sparse features were given noise by the kernels; in the interpreter too."""
+    """A view before and after kernels (or the interpreter) added noise to its sparse features."""
     monkeypatch.setattr(features, "usable", lambda *tensors: True)
     monkeypatch.setattr(streamed, "usable", lambda *tensors: True)
     words = sp.random(50, 70, 0.1, format="csr", random_state=0)
@@ -80,7 +80,7 @@ def noisy_view(device, monkeypatch):
     return view, FeatureNoise("laplace", 0.5)(view, torch.Generator(device).manual_seed(0))
 
 
-def test_noisy_features_are_their_own_dense_form(noisy_view, device):
+def test_noisy_features_equal_their_dense_form(noisy_view, device):
     plain, view = noisy_view
     assert isinstance(view.x, NoisyFeatures)
     dense = as_dense(view.x)
@@ -89,7 +89,7 @@ def test_noisy_features_are_their_own_dense_form(noisy_view, device):
     agree(multiply(view.x, weight), dense @ weight, [weight], atol=1e-4, rtol=1e-4)
 
 
-def test_what_comes_after_noise(noisy_view, device):
+def test_changes_after_noise(noisy_view, device):
     _, view = noisy_view
     masked = MaskFeatures(0.5)(view, torch.Generator(device).manual_seed(1))
     again = FeatureNoise("uniform", 1.0)(masked, torch.Generator(device).manual_seed(2))
@@ -102,7 +102,7 @@ def test_what_comes_after_noise(noisy_view, device):
 
 
 def random_subset(size, count, key):
-    """What is chosen when everything has a rank."""
+    """The chosen entries if every entry has a rank."""
     ranks = torch.arange(size, dtype=torch.int32, device=key.device)
     return without_subset(torch.ones(size, device=key.device), ranks, size, count, key) == 0
 
@@ -118,7 +118,7 @@ def scrambled(x):
 
 
 def permutations(size, words):
-    """π under each key, (keys, size): split the bits in two, let each half change the other, stay below the size."""
+    """π under each key, (keys, size): a Feistel network, applied until the result is below the size."""
     bits = max(8, (size - 1).bit_length())
     low, high = np.uint32(2 ** (bits // 2) - 1), np.uint32(2**bits - 2 ** (bits // 2))
     words = words.numpy().astype(np.uint32)
@@ -138,7 +138,7 @@ SIZES = [2, 3, 7, 100, 1023, 1024, 1025, 3000]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_subset_has_exactly_the_asked_size_and_is_that_of_the_permutation(device, size):
+def test_the_subset_is_that_of_the_permutation_and_has_the_exact_size(device, size):
     words = keys(1, seed=size)
     places = permutations(size, words)[0]
     for count in {0, size // 3, size} if size in (100, 1024) else {-(-size // 3)}:
@@ -164,8 +164,8 @@ def test_each_key_makes_a_permutation(size):
     assert np.array_equal(np.sort(places, axis=1), np.tile(np.arange(size), (20, 1)))
 
 
-def test_different_keys_choose_differently():
-    """In half of 1000 elements ± 5 σ, every two of them."""
+def test_different_keys_give_different_subsets():
+    """Every two subsets of 500 out of 1000 elements differ in 500 elements, ± 5 σ."""
     chosen = permutations(1000, keys(50)) < 500
     for one in range(len(chosen)):
         for other in range(one):
@@ -173,8 +173,8 @@ def test_different_keys_choose_differently():
 
 
 @pytest.mark.parametrize(("size", "count"), [(2, 1), (3, 1), (4, 2), (5, 2), (7, 3), (100, 30), (130, 65)])
-def test_every_element_and_every_pair_is_chosen_as_often_as_chance_would(size, count):
-    """Standard scores over 20,000 keys: none beyond 5, and spread as they should be."""
+def test_elements_and_pairs_are_chosen_with_equal_probability(size, count):
+    """Standard scores over 20,000 keys: none exceeds 5, and their deviation is about 1."""
     draws = 20_000
     chosen = (permutations(size, keys(draws, seed=size)) < count).astype(np.float64)
     single, pair = count / size, count * (count - 1) / (size * (size - 1))
@@ -188,8 +188,8 @@ def test_every_element_and_every_pair_is_chosen_as_often_as_chance_would(size, c
             assert abs(pairs.std() - 1) < 0.2 and abs(scores.std() - 1) < 0.4
 
 
-def test_neighbours_are_no_more_alike_than_strangers():
-    """Over all keys, at every distance up to 64 and at powers of two: the correlation of being chosen, ± 5 σ."""
+def test_choices_of_near_and_far_elements_are_uncorrelated():
+    """The correlation over all keys is 0 ± 5 σ, at every distance up to 64 and at powers of two."""
     chosen = permutations(5000, keys(200, seed=5)) < 2500
     centred = chosen - 0.5
     for distance in [*range(1, 65), 128, 256, 512, 1024, 2048, 4096]:
@@ -207,7 +207,7 @@ def test_all_orders_of_four_are_equally_likely():
 
 
 @pytest.mark.parametrize(("size", "count"), [(0, 0), (1, 1), (7, 0), (300, 90), (300, 300)])
-def test_without_subset_zeroes_exactly_so_many_of_the_ranked(size, count, device):
+def test_without_subset_zeroes_exactly_count_ranked_entries(size, count, device):
     places = torch.randperm(size + 20, generator=source_of(size))[:size].sort().values
     stored, ranks = torch.zeros(size + 20), torch.full((size + 20,), -1, dtype=torch.int32)
     stored[places], ranks[places] = torch.arange(1.0, size + 1), torch.arange(size, dtype=torch.int32)
@@ -218,8 +218,8 @@ def test_without_subset_zeroes_exactly_so_many_of_the_ranked(size, count, device
     assert int((found == 0).sum()) == 20 + count
 
 
-def test_entries_may_lie_apart(device):
-    """A perturbation of one's own may hand on a column of a matrix."""
+def test_strided_entries(device):
+    """A user's perturbation may return a column of a matrix."""
     stored, ranks = torch.arange(1.0, 61).view(30, 2), torch.arange(30, dtype=torch.int32)
     key = keys(1)[0].to(device)
     apart, together = (

@@ -1,4 +1,4 @@
-"""Row-wise products against loops over the entries."""
+"""Products with CSR matrices against loops over the entries."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from dense import source_of
 from signnap.ops.csr import cut_rows
 from signnap.ops.triton.sparse_kernels import sddmm, spmm
 
-# 90 entries make two pieces, and fill several tiles of each; an empty row stays empty.
+# A row of 90 entries has two pieces of several tiles each; one row is empty.
 LENGTHS = [3, 90, 0, 1, 32]
 NEIGHBOURS = 100
 
@@ -29,7 +29,7 @@ def normal(*shape, device, seed):
 
 
 def spread(x, gap=3):
-    """The same matrix as a view whose rows lie further apart."""
+    """The same matrix as a view with gaps between the rows."""
     wide = x.new_full((x.shape[0], x.shape[1] + gap), torch.nan)
     wide[:, 1 : 1 + x.shape[1]] = x
     return wide[:, 1 : 1 + x.shape[1]]
@@ -110,7 +110,7 @@ def test_spmm_on_views_whose_rows_lie_apart(matrix, device, width, heads):
     out = spread(torch.zeros(len(LENGTHS), width, device=device))
     assert spmm(indptr, indices, values, dense, plus, out) is out
     close(out, slow_spmm(pairs, values, dense) + plus.double().cpu())
-    assert out._base.isnan().sum() == len(LENGTHS) * 3, "nothing beside the view is written"
+    assert out._base.isnan().sum() == len(LENGTHS) * 3, "the kernel writes only inside the view"
 
 
 @pytest.mark.parametrize("layout", [torch.clone, spread], ids=["contiguous", "spread"])
@@ -123,7 +123,7 @@ def test_spmm_may_add_to_its_own_result(matrix, device, layout):
     close(total, slow_spmm(pairs, values, dense) + start.double().cpu())
 
 
-def test_spmm_takes_columns_that_are_not_side_by_side(matrix, device):
+def test_spmm_of_strided_columns(matrix, device):
     indptr, indices, pairs = matrix
     values = normal(2, len(pairs), device=device, seed=1).t()
     dense = normal(6, NEIGHBOURS, device=device, seed=2).t()
@@ -131,7 +131,7 @@ def test_spmm_takes_columns_that_are_not_side_by_side(matrix, device):
     close(spmm(indptr, indices, values, dense, plus), slow_spmm(pairs, values, dense) + 1)
 
 
-def test_spmm_does_not_read_what_dropped_entries_point_at(matrix, device):
+def test_spmm_does_not_read_rows_of_dropped_entries(matrix, device):
     indptr, indices, pairs = matrix
     values = normal(len(pairs), device=device, seed=1)
     dropped = torch.tensor([column % 3 == 0 for _, column in pairs], device=device)
@@ -141,7 +141,7 @@ def test_spmm_does_not_read_what_dropped_entries_point_at(matrix, device):
     close(spmm(indptr, indices, values * ~dropped, dense), wanted)
 
 
-def test_spmm_gives_the_same_bits_again(matrix, device):
+def test_spmm_is_deterministic(matrix, device):
     indptr, indices, pairs = matrix
     values, dense = normal(len(pairs), device=device, seed=1), normal(NEIGHBOURS, 128, device=device, seed=2)
     assert torch.equal(spmm(indptr, indices, values, dense), spmm(indptr, indices, values, dense))

@@ -10,14 +10,14 @@ from torch.nn.functional import leaky_relu
 from dense import entries, pattern_of, source_of
 from signnap.ops.triton.weight_kernels import attention, attention_backward, mean_with_self
 
-SMALL = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4), (1, 1)]  # node 5 hears only itself
+SMALL = [(0, 1), (1, 2), (2, 3), (0, 3), (3, 4), (1, 1)]  # node 5 is isolated
 HUB = [*SMALL, *((0, leaf) for leaf in range(6, 75))]  # the row of node 0 fills three tiles of 32 entries
-BIG = [*SMALL, *((0, leaf) for leaf in range(6, 140))]  # … and here more than one of 128
+BIG = [*SMALL, *((0, leaf) for leaf in range(6, 140))]  # here it fills more than one tile of 128
 SLOPE = 0.2
 
 
 def slow_attention(pattern, sender, receiver, kept):
-    """Row by row: the softmax of the scores of the entries that are kept."""
+    """Row by row, the softmax of the scores of the kept entries."""
     scores = [leaky_relu(sender[c] + receiver[r], SLOPE) for _, r, c in entries(pattern)]
     weights = [torch.zeros_like(sender[0])] * len(scores)
     for row in range(pattern.num_nodes):
@@ -28,7 +28,7 @@ def slow_attention(pattern, sender, receiver, kept):
 
 
 def example(nodes, pairs, heads, scale=1.0):
-    """A pattern, sender and receiver scores in float64, which entries are kept, and a gradient for the weights."""
+    """A pattern, sender and receiver terms in float64, the kept entries, and a gradient of the weights."""
     pattern = pattern_of(nodes, np.array(pairs))
     source = source_of(heads)
     sender, receiver = scale * torch.randn(2, nodes, heads, generator=source)
@@ -72,7 +72,7 @@ def test_huge_scores_do_not_overflow(device):
 
 
 def test_a_tile_without_any_kept_entry(device):
-    """Only the last entry of the hub's long row is kept: all tiles before it hold nothing."""
+    """Only the last entry of the hub's long row is kept, so that all tiles before it are empty."""
     pattern, sender, receiver, kept, _ = example(75, HUB, 8)
     start, stop = pattern.indptr[:2].tolist()
     kept[start:stop] = False
@@ -82,7 +82,7 @@ def test_a_tile_without_any_kept_entry(device):
     assert found.isfinite().all()
 
 
-def test_scores_of_zero_pass_the_gradient_that_torch_passes(device):
+def test_the_gradient_at_scores_of_zero_is_that_of_torch(device):
     pattern, _, _, kept, grad = example(6, SMALL, 2)
     zero = torch.zeros(6, 2, dtype=torch.float64, requires_grad=True)
     wanted = torch.autograd.grad(slow_attention(pattern, zero, torch.zeros(6, 2), kept), zero, grad.double())[0]
@@ -130,7 +130,7 @@ def test_weights_are_the_mean_with_the_node_itself(device, nodes, pairs, incomin
         assert transposed[e].item() == found[pattern.mirror[e]].item()
 
 
-def test_what_is_stored_is_left_alone(device):
+def test_stored_values_are_not_modified(device):
     pattern = pattern_of(6, np.array(SMALL))
     stored = torch.ones(pattern.num_entries, device=device)
     mean_with_self(*(t.to(device) for t in (pattern.indptr, pattern.indices, pattern.mirror)), stored)

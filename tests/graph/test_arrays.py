@@ -1,4 +1,4 @@
-"""Edges, features, labels and ids of every origin, and one sentence on those that cannot be used."""
+"""Edges, features, labels and ids of every array type, and the error messages for unusable ones."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ WHOLE = {
     "list": list,
     "tuple": tuple,
     "array": np.array,
-    "other bytes": lambda rows: np.array(rows, dtype=">u2"),
+    "big-endian": lambda rows: np.array(rows, dtype=">u2"),
     "tensor": torch.tensor,
     "short tensor": lambda rows: torch.tensor(rows, dtype=torch.int16),
 }
@@ -101,13 +101,13 @@ def test_sparse_features_stay_sparse(form):
         ({"ids": ["a", "b"]}, r"the ids have shape \(2,\): expected \(3,\), one per node"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence(given, sentence):
+def test_unusable_input(given, sentence):
     with pytest.raises(SignnapError, match=sentence):
         graph(**given)
 
 
 @pytest.mark.parametrize("form", [np.array, torch.tensor])
-def test_a_graph_does_not_change_with_the_labels_and_ids_it_was_made_of(form):
+def test_labels_and_ids_are_copied(form):
     y, ids = form([0, 1, 2]), form([7, 8, 9])
     made = graph(y=y, ids=ids)
     y[0] = ids[0] = 5
@@ -121,7 +121,7 @@ def test_tensors_and_arrays_are_not_copied():
     assert array[0] == 7
 
 
-def test_what_is_no_numbers_is_named():
+def test_the_error_names_the_array():
     with pytest.raises(SignnapError, match="the array came as object: expected numbers"):
         as_tensor([None])
     with pytest.raises(SignnapError, match="the test part came as a list that is no array"):

@@ -26,7 +26,7 @@ from signnap.graph import (
 
 
 def bag(n=12, f=7, density=0.3, seed=0):
-    """A sparse matrix with an empty row and an empty column where there is room for them."""
+    """A sparse matrix with an empty row and an empty column."""
     dense = np.random.default_rng(seed).random((n, f)).astype(np.float32)
     dense *= np.random.default_rng(seed + 1).random((n, f)) < density
     dense[n // 2] = 0
@@ -66,7 +66,7 @@ def test_multiply_is_the_dense_product(kind, shape, small_chunks):
     assert torch.allclose(plain, dense.sum(dim=0)[:, None].expand_as(weight), atol=1e-5)
 
 
-def test_multiply_without_a_single_word():
+def test_multiply_of_an_empty_matrix():
     x, weight = SparseFeatures.from_scipy(sp.csr_matrix((4, 3))), torch.ones(3, 2, requires_grad=True)
     out = multiply(x, weight)
     out.sum().backward()
@@ -74,7 +74,7 @@ def test_multiply_without_a_single_word():
 
 
 @given(n=st.integers(1, 9), f=st.integers(1, 9), seed=st.integers(0, 99), data=st.data())
-def test_sparse_features_are_the_matrix_they_came_from(n, f, seed, data):
+def test_sparse_features_equal_the_given_matrix(n, f, seed, data):
     matrix = bag(n, f, 0.5, seed)
     x = SparseFeatures.from_scipy(matrix)
     assert np.array_equal(x.to_scipy().toarray(), matrix.toarray())
@@ -84,14 +84,14 @@ def test_sparse_features_are_the_matrix_they_came_from(n, f, seed, data):
     assert np.array_equal(x.dense(start).numpy(), matrix.toarray()[start:])
 
 
-def test_duplicates_add_up_and_stored_zeros_vanish_from_a_copy():
+def test_duplicates_are_summed_and_stored_zeros_removed_in_a_copy():
     messy = sp.csr_matrix((np.array([1, 2, 0, 4], np.float32), [1, 1, 0, 2], [0, 2, 3, 4]), (3, 3))
     x = SparseFeatures.from_scipy(messy)
     assert x.values.tolist() == [3, 4] and x.indices.tolist() == [1, 2]
-    assert messy.data.tolist() == [1, 2, 0, 4], "the user's matrix is as it was"
+    assert messy.data.tolist() == [1, 2, 0, 4], "the given matrix is not modified"
 
 
-def test_new_values_forget_the_old_product():
+def test_new_values_do_not_reuse_cached_ones():
     x = SparseFeatures.from_scipy(bag())
     weight = torch.randn(7, 2, generator=source_of(0)).requires_grad_()
     multiply(x, weight).sum().backward()
@@ -104,7 +104,7 @@ def test_new_values_forget_the_old_product():
     assert torch.equal(as_dense(tripled), 3 * as_dense(x))
 
 
-def test_streams_never_hold_more_than_a_chunk(small_chunks):
+def test_streamed_features_hold_one_chunk_at_a_time(small_chunks):
     seen = []
 
     def watch(chunk, source):
@@ -117,7 +117,7 @@ def test_streams_never_hold_more_than_a_chunk(small_chunks):
     assert [start for start, _ in x.chunks()] == [0, 2, 4]
 
 
-def test_streams_repeat_themselves_and_differ_by_seed_and_chunk(small_chunks):
+def test_streamed_features_are_determined_by_seed_and_chunk(small_chunks):
     base = SparseFeatures.from_scipy(sp.csr_matrix((6, 7)))
     x = StreamedFeatures(base, (shifted,), seed=1)
     assert torch.equal(as_dense(x), as_dense(x))
@@ -173,7 +173,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("filled", "kind"), [(25, SparseFeatures), (26, torch.Tensor), (0, SparseFeatures)])
-def test_compact_chooses_by_the_share_of_non_zeros(form, filled, kind):
+def test_compact_chooses_by_the_fraction_of_non_zeros(form, filled, kind):
     dense = np.zeros(100)
     dense[:filled] = np.arange(1, filled + 1)
     dense = dense.reshape(10, 10)
@@ -183,7 +183,7 @@ def test_compact_chooses_by_the_share_of_non_zeros(form, filled, kind):
     assert np.array_equal(as_dense(found).numpy(), dense)
 
 
-def test_compact_hands_sparse_features_through():
+def test_compact_returns_sparse_features_as_they_are():
     x = SparseFeatures.from_scipy(bag())
     assert compact(x) is x
 
@@ -199,7 +199,7 @@ KEPT = torch.tensor([True, False, True, True, False, True, True])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_masked_columns_are_zero_and_the_others_stay(kind):
+def test_masked_columns_are_zero_and_the_others_unchanged(kind):
     base = features_of(kind, bag())
     x = mask_columns(base, KEPT)
     assert x.base is base and x.shape == (12, 7)
@@ -210,7 +210,7 @@ def test_masked_columns_are_zero_and_the_others_stay(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_product_is_that_of_the_masked_matrix(kind):
+def test_multiply_of_masked_features(kind):
     x, weight = mask_columns(features_of(kind, bag()), KEPT), torch.randn(7, 4, generator=source_of(1)).requires_grad_()
     agree(multiply(x, weight), as_dense(x) @ weight, [weight], atol=1e-5, rtol=1e-5)
     (grad,) = torch.autograd.grad(multiply(x, weight).sum(), weight)
@@ -227,7 +227,7 @@ masks = st.none() | st.lists(st.booleans(), min_size=7, max_size=7)
 
 
 @given(kind=st.sampled_from(KINDS), drawn=st.lists(masks, min_size=1, max_size=4), again=st.booleans())
-def test_products_of_several_views_are_those_of_each(kind, drawn, again):
+def test_multiply_all_equals_multiply_of_each(kind, drawn, again):
     base = features_of(kind, bag())
     xs = [base if mask is None else mask_columns(base, torch.tensor(mask)) for mask in drawn]
     xs += xs[:1] if again else []
@@ -238,7 +238,7 @@ def test_products_of_several_views_are_those_of_each(kind, drawn, again):
     agree(torch.stack(found), wanted, [weight], atol=1e-5, rtol=1e-5)
 
 
-def test_views_of_other_features_are_kept_apart():
+def test_multiply_all_of_different_features():
     xs = [mask_columns(features_of("dense", bag(seed=seed)), KEPT) for seed in (0, 1)]
     weight = torch.randn(7, 4, generator=source_of(1))
     for x, found in zip(xs, multiply_all(xs, weight), strict=True):
@@ -246,7 +246,7 @@ def test_views_of_other_features_are_kept_apart():
 
 
 class Multiplied(TorchDispatchMode):
-    """The columns of everything that is multiplied."""
+    """Records the number of columns of every factor on the left."""
 
     def __init__(self):
         super().__init__()
@@ -259,7 +259,7 @@ class Multiplied(TorchDispatchMode):
         return function(*args, **kwargs or {})
 
 
-def test_columns_that_all_masks_keep_are_multiplied_once():
+def test_multiply_all_multiplies_common_columns_once():
     base, weight = features_of("dense", bag()), torch.randn(7, 4)
     only = lambda *dropped: mask_columns(base, torch.tensor([column not in dropped for column in range(7)]))
     with Multiplied() as seen:

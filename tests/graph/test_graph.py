@@ -1,4 +1,4 @@
-"""Building, reading and cutting graphs."""
+"""Building graphs, their facts and views, subgraphs and fingerprints."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ from signnap.graph import EdgeReport, Graph, SparseFeatures, as_dense
 
 
 def square(x=None, **fields):
-    """0–1–2–3–0 and an isolated node 4."""
+    """A cycle of the nodes 0 to 3, and an isolated node 4."""
     return Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], np.arange(1.0, 11).reshape(5, 2) if x is None else x, **fields)
 
 
-def test_what_was_odd_about_the_edges_is_reported():
+def test_the_report_counts_duplicates_loops_and_directions():
     pairs = [(0, 1), (1, 0), (0, 1), (2, 2), (2, 3), (3, 0), (3, 0), (2, 2)]
     report = Graph.from_edges(*zip(*pairs, strict=True), np.ones((6, 1))).report
     assert report == EdgeReport(given=8, duplicates=2, self_loops=2, one_directional=2, isolated=2)
@@ -35,7 +35,7 @@ def test_the_report_adds_up(drawn):
     assert report.isolated == nodes - len({node for pair in distinct for node in pair})
 
 
-def test_facts():
+def test_counts_and_repr():
     graph = square(y=torch.tensor([0, 2, -1, 0, 1]), name="square")
     assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (5, 4, 2, 3)
     assert repr(graph) == "Graph(square: 5 nodes, 4 edges, 2 features, 3 classes)"
@@ -43,7 +43,7 @@ def test_facts():
 
 
 @pytest.mark.parametrize(("edge_value", "loop_value"), [(1, 0), (1, 1), (2, 3)])
-def test_the_clean_view_stores_what_it_is_told_to(edge_value, loop_value):
+def test_the_clean_view_stores_the_given_values(edge_value, loop_value):
     graph = square()
     view = graph.view(edge_value=edge_value, loop_value=loop_value)
     adjacency = torch.tensor(graph.pattern.to_scipy().toarray())
@@ -52,7 +52,7 @@ def test_the_clean_view_stores_what_it_is_told_to(edge_value, loop_value):
     assert torch.equal(graph.view(normalize=False).x, graph.x)
 
 
-def test_labels_are_gone_without_a_trace():
+def test_without_labels():
     split = {"train": torch.tensor([0])}
     graph = square(y=torch.zeros(5, dtype=torch.long), classes=("a",), given_split=split, ids=np.arange(5))
     bare = graph.without_labels()
@@ -61,7 +61,7 @@ def test_labels_are_gone_without_a_trace():
 
 
 @pytest.mark.parametrize("density", [0.2, 0.9])
-def test_subgraph_keeps_the_order_asked_for(density):
+def test_subgraph_has_the_given_order(density):
     rng = np.random.default_rng(0)
     x = sp.csr_matrix(rng.random((5, 8)) * (rng.random((5, 8)) < density))
     ids = np.array(list("abcde"))
@@ -73,7 +73,7 @@ def test_subgraph_keeps_the_order_asked_for(density):
     assert part.y.tolist() == [3, 0, 4, 2] and part.ids.tolist() == ["d", "a", "e", "c"] and part.given_split is None
 
 
-def test_the_fingerprint_knows_structure_and_features_and_nothing_else():
+def test_the_fingerprint_depends_on_structure_and_features_only():
     x = np.arange(1.0, 11).reshape(5, 2)
     names = {"given_split": {"train": torch.tensor([0])}, "ids": np.arange(5)}
     assert square().fingerprint() == square(name="other", y=torch.arange(5), **names).fingerprint()
@@ -83,7 +83,7 @@ def test_the_fingerprint_knows_structure_and_features_and_nothing_else():
     assert isinstance(sparse.x, SparseFeatures) and sparse.fingerprint() != other.fingerprint()
 
 
-def test_moving_keeps_everything():
+def test_moving_to_a_device_changes_nothing_else():
     graph = square(y=torch.arange(5), ids=np.arange(5))
     assert graph.to("cpu").fingerprint() == graph.fingerprint() and graph.to("cpu").y is graph.y
 
@@ -103,12 +103,12 @@ def test_bad_input(arguments, sentence):
         Graph.from_edges(*arguments)
 
 
-def test_features_for_another_number_of_nodes():
+def test_features_with_another_number_of_rows():
     with pytest.raises(SignnapError, match="features have 3 rows for 4 nodes"):
         Graph.from_edges([0], [1], np.ones((3, 1)), num_nodes=4)
 
 
-def test_the_graph_does_not_change_with_the_array_it_was_made_of():
+def test_features_are_copied():
     x = np.ones((3, 2), dtype=np.float32)
     graph = Graph.from_edges([0], [1], x)
     before = graph.fingerprint()

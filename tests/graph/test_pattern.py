@@ -46,7 +46,7 @@ def test_counts(drawn):
 
 
 @given(edge_lists(), st.booleans())
-def test_other_forms(drawn, loops):
+def test_scipy_and_edge_index_forms(drawn, loops):
     pattern, dense = pattern_of(*drawn), adjacency(*drawn, loops=loops)
     assert np.array_equal(pattern.to_scipy(loops=loops).toarray(), dense)
     assert pattern.to_scipy(loops=loops).nnz == dense.sum()
@@ -62,7 +62,7 @@ def test_edge_index_lists_the_receivers_in_order():
 
 @settings(max_examples=50)
 @given(edge_lists(), st.data())
-def test_subset_is_the_induced_graph_in_the_order_asked_for(drawn, data):
+def test_subset_is_the_induced_graph_in_the_given_order(drawn, data):
     chosen = data.draw(st.permutations(range(drawn[0])))[: data.draw(st.integers(1, drawn[0]))]
     part = pattern_of(*drawn).subset(torch.tensor(chosen))
     wanted = adjacency(*drawn, loops=True)[np.ix_(chosen, chosen)]
@@ -75,6 +75,6 @@ def test_values_of_a_given_matrix_do_not_matter():
     assert Pattern.from_csr(matrix).to_scipy(loops=True).toarray().tolist() == [[1, 1, 0], [1, 1, 0], [0, 0, 1]]
 
 
-def test_moving_to_where_it_is_costs_nothing():
+def test_moving_to_the_same_device_copies_nothing():
     pattern = pattern_of(2, np.array([[0, 1]]))
     assert pattern.to("cpu") is pattern

@@ -1,4 +1,4 @@
-"""Normalisations and directions of a view (spec §2.2, §2.3, §4.7) against dense matrices, loops and PyG."""
+"""Normalisations and message directions of a view against dense matrices, loops and PyG."""
 
 from dataclasses import FrozenInstanceError
 
@@ -56,7 +56,7 @@ def test_symmetric_is_the_graph_convolution_of_pyg(view, seed):
     agree(view.symmetric(dense), twin(dense, view.edge_index()), [dense])
 
 
-def test_an_operator_takes_the_mirrored_values_it_is_given():
+def test_an_operator_uses_the_given_mirrored_values():
     pattern = pattern_of(4, np.array([[0, 1], [1, 2]]))
     values = torch.arange(pattern.num_entries).float()
     own, other = Operator(pattern, values), Operator(pattern, values, values + 1)
@@ -65,7 +65,7 @@ def test_an_operator_takes_the_mirrored_values_it_is_given():
 
 
 def identity_convolution(width):
-    """PyG's layer with nothing to learn: what is left is the matrix it propagates by."""
+    """PyG's layer with the identity as weight, so that it only propagates."""
     from torch_geometric.nn import GCNConv
 
     layer = GCNConv(width, width, bias=False).double().requires_grad_(False)
@@ -74,13 +74,13 @@ def identity_convolution(width):
 
 
 @pytest.mark.parametrize(("edge_value", "loop_value"), [(1, 0), (1, 1), (2, 3)])
-def test_symmetric_ignores_what_is_stored_and_reads_degrees_along_rows(edge_value, loop_value):
+def test_symmetric_ignores_stored_values_and_counts_degrees_along_rows(edge_value, loop_value):
     view = Graph.from_edges([0, 0, 0], [1, 2, 3], np.ones((5, 1))).view(edge_value=edge_value, loop_value=loop_value)
     found = matrix(view.pattern, view.symmetric.values)
     assert found[0].tolist() == pytest.approx([1 / 4] + [1 / 8**0.5] * 3 + [0])
     assert found[1].tolist() == pytest.approx([1 / 8**0.5, 1 / 2, 0, 0, 0])
     assert found[4].tolist() == [0, 0, 0, 0, 1]
-    # Nodes 1 to 3 no longer hear node 0, which still hears them.
+    # Nodes 1 to 3 no longer receive from node 0, which still receives from them.
     kept = torch.tensor([r in (0, c) for _, r, c in entries(view.pattern)])
     found = matrix(view.pattern, view.with_entries(view.stored * kept).symmetric.values)
     assert found[0].tolist() == pytest.approx([1 / 4, 1 / 2, 1 / 2, 1 / 2, 0])
@@ -88,7 +88,7 @@ def test_symmetric_ignores_what_is_stored_and_reads_degrees_along_rows(edge_valu
 
 
 def senders(view, node):
-    """P(i): whoever has an entry (j, i), and the node itself."""
+    """All j with an entry (j, i), and the node i itself."""
     stored = matrix(view.pattern, view.stored)
     return {j for j in range(len(stored)) if stored[j, node] != 0} | {node}
 
@@ -112,7 +112,7 @@ def test_neighbour_mean_counts_the_node_twice(view):
 
 
 @given(views())
-def test_edge_index_and_present_list_what_is_kept(view):
+def test_edge_index_present_and_ranks_list_the_kept_entries(view):
     stored = matrix(view.pattern, view.stored)
     kept = [(c, r) for _, r, c in entries(view.pattern) if r != c and stored[r, c] != 0]
     assert list(map(tuple, view.edge_index().t().tolist())) == kept
@@ -132,7 +132,7 @@ def test_operators_multiply_both_ways(name, seed):
     agree(operator(dense), wanted, [dense])
 
 
-def test_changed_views_forget_what_was_computed_before():
+def test_changed_views_do_not_reuse_cached_values():
     view = asymmetric_view()
     names = ("random_walk", "neighbour_mean", "symmetric", "incoming", "present")
     before = {name: getattr(view, name) for name in names}

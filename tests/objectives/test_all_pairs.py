@@ -1,18 +1,18 @@
-"""The all-pairs loss against spec §4.7 as it reads, for every size of its tiles, and its invariants."""
+"""The all-pairs loss against GRACE's formula, for several tile sizes, and its invariants."""
 
 import math
 
 import numpy as np
 import pytest
 import torch
-from gathered import embeddings
 from torch.autograd import gradcheck
-from watch import Watch
 
 from dense import agree, source_of
+from gathered import embeddings
 from signnap import SIGNNAP, AllPairs
 from signnap.errors import SignnapError
-from signnap.ops import pairwise as all_pairs
+from signnap.ops import pairwise
+from watch import Watch
 
 D = 4
 
@@ -22,7 +22,7 @@ TILES = [(1, 1), (2, 2), (2, 4), (4, 2), (10**6, 10**6)]
 
 @pytest.fixture(params=TILES, ids=lambda tile: f"tiles of {tile[0]}x{tile[1]}")
 def tile(request, monkeypatch):
-    monkeypatch.setattr(all_pairs, "_CPU_TILE", request.param)
+    monkeypatch.setattr(pairwise, "_CPU_TILE", request.param)
     return request.param
 
 
@@ -41,7 +41,7 @@ def half(u, v, temperature):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 13])
-@pytest.mark.parametrize("temperature", [0.01, 0.2, 1.0])  # 1/0.01 takes the careful way
+@pytest.mark.parametrize("temperature", [0.01, 0.2, 1.0])  # 1/0.01 uses logarithms
 def test_dense_twin(n, temperature, tile):
     objective = prepared(n, temperature=temperature)
     z1, z2 = embeddings(n, D, 0), embeddings(n, D, 1)
@@ -83,7 +83,7 @@ def test_finite_differences(temperature, projector, tile):
 
 @pytest.mark.parametrize("n", [1, 2, 40, 600])
 @pytest.mark.parametrize("temperature", [1e-3, 0.5])
-def test_an_embedding_that_tells_nothing_apart_is_at_chance(n, temperature):
+def test_constant_embeddings_are_at_chance(n, temperature):
     objective = prepared(n, temperature=temperature)
     z = torch.ones(n, D, dtype=torch.float64)
     terms = objective(z, 3 * z, source_of(0))
@@ -92,7 +92,7 @@ def test_an_embedding_that_tells_nothing_apart_is_at_chance(n, temperature):
         assert found.item() == pytest.approx(objective.chance(), abs=1e-9)
 
 
-def test_views_may_be_exchanged(tile):
+def test_the_loss_is_symmetric_in_the_views(tile):
     objective = prepared(11)
     z1, z2 = embeddings(11, D, 0), embeddings(11, D, 1)
     one, other = objective(z1, z2, source_of(0)), objective(z2, z1, source_of(0))
@@ -113,7 +113,7 @@ def test_the_length_of_embeddings_does_not_matter():
 
 @pytest.mark.parametrize("temperature", [1e-6, 1e-3, 1 / 59, 1 / 61, 1e6])
 def test_extreme_temperatures_stay_finite(temperature):
-    """Opposite and equal embeddings are as far apart as scores can be."""
+    """Equal and opposite embeddings give the largest range of scores."""
     objective = AllPairs(temperature)
     objective.prepare(50, 8, source_of(0))
     z = torch.randn(50, 8, generator=source_of(1))
@@ -125,7 +125,7 @@ def test_extreme_temperatures_stay_finite(temperature):
 
 
 @pytest.mark.parametrize("temperature", [1 / 59.9, 1 / 60.1])
-def test_both_ways_to_exponentiate_agree_at_their_border(temperature):
+def test_both_ways_to_exponentiate_agree_near_their_limit(temperature):
     objective = AllPairs(temperature)
     objective.prepare(30, D, source_of(0))
     z1, z2 = (embeddings(30, D, seed).detach().float().requires_grad_() for seed in (0, 1))
@@ -136,7 +136,7 @@ def test_both_ways_to_exponentiate_agree_at_their_border(temperature):
         torch.testing.assert_close(mine.double(), twin, atol=1e-3 * twin.abs().max().item(), rtol=1e-3)
 
 
-def test_a_zero_embedding_has_no_direction_and_does_no_harm():
+def test_a_zero_embedding_is_finite():
     z = embeddings(5, D, 0).detach()
     z[2] = 0
     z.requires_grad_()
@@ -157,11 +157,13 @@ def test_the_bound_is_below_that_of_info_nce():
     assert bound < math.log(12) - info_nce and not bound.requires_grad
 
 
-@pytest.mark.parametrize(("temperature", "unit"), [(0.5, math.log2(math.e)), (0.01, 1.0)])  # bits where they are safe
+@pytest.mark.parametrize(
+    ("temperature", "unit"), [(0.5, math.log2(math.e)), (0.01, 1.0)]
+)  # base 2 where exponentials are safe
 def test_tiles_cover_every_pair_once(tile, temperature, unit):
     w = embeddings(13, D, 0).detach()
     seen, products = torch.zeros(13, 13), torch.zeros(13, 13, dtype=torch.float64)
-    for rows, columns, scores, spare in all_pairs.Tiles(w, temperature):
+    for rows, columns, scores, spare in pairwise.Tiles(w, temperature):
         assert scores.shape == spare.shape and len(scores) <= tile[0]
         assert scores.shape[1] <= (tile[0] if rows == columns else tile[1])
         seen[rows, columns] += 1
@@ -174,10 +176,10 @@ def test_tiles_cover_every_pair_once(tile, temperature, unit):
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.5])
-def test_nothing_is_as_large_as_all_pairs_or_waits_for_numbers(temperature, monkeypatch):
+def test_memory_is_linear_and_nothing_waits_for_the_device(temperature, monkeypatch):
     n, d = 3000, 16
     for name in ("_CPU_TILE", "_ONEDNN_TILE"):
-        monkeypatch.setattr(all_pairs, name, (200, 500))
+        monkeypatch.setattr(pairwise, name, (200, 500))
     objective = AllPairs(temperature, projector=8)
     objective.prepare(n, d, source_of(0))
     z1, z2 = (torch.randn(n, d, generator=source_of(seed)).requires_grad_() for seed in (0, 1))
@@ -187,7 +189,7 @@ def test_nothing_is_as_large_as_all_pairs_or_waits_for_numbers(temperature, monk
     assert "addmm_" in watch.names and not watch.names & {"_local_scalar_dense", "nonzero", "masked_select"}
 
 
-def test_inputs_stay_as_they_are_and_need_no_gradients():
+def test_inputs_are_not_modified_and_need_no_gradients():
     objective = prepared(6)
     z1, z2 = (embeddings(6, D, seed).detach() for seed in (0, 1))
     before = z1.clone(), z2.clone()
@@ -216,7 +218,7 @@ def test_the_projector_is_drawn_from_the_given_generator_only():
     assert not prepared(6).state_dict()
 
 
-def test_preparing_again_starts_afresh():
+def test_preparing_again_resets_the_objective():
     objective = prepared(6, projector=5)
     objective.prepare(9, 3, source_of(0))
     assert objective.chance() == pytest.approx(math.log(17))
@@ -254,12 +256,12 @@ def fit(graph, out=None, *, projector=6, iterations=4, seed=0, **options):
 def test_a_fit_is_determined_by_its_seed(small_graph):
     z = fit(small_graph).transform(small_graph)
     assert z.shape == (40, 8) and np.isfinite(z).all()
-    torch.manual_seed(5)  # what the user draws elsewhere does not matter
+    torch.manual_seed(5)  # the global random state does not matter
     assert np.array_equal(fit(small_graph).transform(small_graph), z)
     assert not np.array_equal(fit(small_graph, seed=1).transform(small_graph), z)
 
 
-def test_a_fit_gets_better_than_chance(small_graph):
+def test_training_beats_chance(small_graph):
     numbers = fit(small_graph, projector=None, iterations=60).outcome_.numbers
     assert numbers["loss"] < 0.9 * math.log(79)
     assert numbers["loss"] == pytest.approx((numbers["loss_1"] + numbers["loss_2"]) / 2, rel=1e-5)
@@ -284,11 +286,11 @@ def test_the_projector_is_trained_saved_and_resumed(small_graph, tmp_path):
 
 @pytest.mark.parametrize("temperature", [1 / 59, 1 / 61, 1 / 100, 1 / 500])
 def test_low_temperatures_in_float32(temperature):
-    """exp(100) is no float32."""
+    """exp(100) overflows float32."""
     objective = AllPairs(temperature)
     objective.prepare(50, 8, source_of(0))
     z1, z2 = (embeddings(50, 8, seed).detach().float() for seed in (2, 3))
-    z2[:25] = z1[:25]  # as alike as can be
+    z2[:25] = z1[:25]  # equal rows
     found = objective(z1.requires_grad_(), z2.requires_grad_(), source_of(1)).total
     wanted = (half(z1.double(), z2.double(), temperature) + half(z2.double(), z1.double(), temperature)) / 2
     assert found.item() == pytest.approx(wanted.item(), rel=1e-4)

@@ -1,4 +1,4 @@
-"""The memory bank and the draw of negatives (spec §2.4, steps 1 and 5)."""
+"""The memory bank and the draw of negatives."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_a_zero_row_stays_zero():
     assert torch.all(bank.first == 0) and torch.all(bank.second == 0)
 
 
-def test_updates_reach_no_gradient_and_no_input():
+def test_updates_track_no_gradients_and_modify_no_inputs():
     bank, z = bank_of(5, 4), normal(5, 4, 1).requires_grad_()
     before = z.detach().clone()
     bank.update(z, z)
@@ -68,7 +68,7 @@ def test_the_bank_is_saved_and_restored():
     assert torch.equal(other.first, bank.first) and torch.equal(other.second, bank.second)
 
 
-def test_preparing_again_starts_afresh():
+def test_preparing_again_resets_the_bank():
     bank = bank_of(5, 4)
     bank.prepare(7, 3, source_of(0))
     assert bank.first.shape == bank.second.shape == (7, 3)
@@ -76,7 +76,7 @@ def test_preparing_again_starts_afresh():
 
 
 @given(n=st.integers(1, 30), k=st.integers(1, 10), share=st.integers(0, 12))
-def test_groups_cover_all_anchors_and_none_is_larger_than_asked(n, k, share):
+def test_groups_cover_all_anchors_and_keep_the_size_limit(n, k, share):
     drawn = draw_negatives(n, k, share, source_of(0))
     assert drawn.dtype == torch.int32 and drawn.shape[1] == k
     assert drawn.min() >= 0 and drawn.max() < n
@@ -86,7 +86,7 @@ def test_groups_cover_all_anchors_and_none_is_larger_than_asked(n, k, share):
     assert size <= (share or n) and (groups - 1) * size < n <= groups * size
 
 
-def test_draws_are_uniform_over_all_nodes_the_anchor_included():
+def test_draws_are_uniform_over_all_nodes_with_the_anchor():
     drawn = draw_negatives(20, 5000, 1, source_of(0)).long()
     counts = torch.stack([row.bincount(minlength=20) for row in drawn])
     assert scipy.stats.chisquare(counts.sum(dim=0).numpy()).pvalue > 1e-4

@@ -1,4 +1,4 @@
-"""Barlow Twins and CCA against their formulas written column by column, and the invariants of spec §4.10 and §5.1."""
+"""Barlow Twins and CCA against their formulas, computed column by column, and their invariants."""
 
 import itertools
 import math
@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from gathered import embeddings
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
 from dense import agree, source_of
+from gathered import embeddings
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
 from signnap.objectives import CCA, BarlowTwins
@@ -94,7 +94,7 @@ def test_the_formula_in_float32_far_from_zero(objective):
 
 
 @objectives
-def test_nothing_is_drawn_remembered_or_changed(objective):
+def test_objectives_draw_nothing_and_have_no_state(objective):
     z1, z2, source = random(10, 4, 1), random(10, 4, 2), source_of(5)
     inputs, state = (z1.clone(), z2.clone()), source.get_state()
     terms, again = (objective(z1, z2, source) for _ in range(2))
@@ -105,7 +105,7 @@ def test_nothing_is_drawn_remembered_or_changed(objective):
 
 
 @objectives
-def test_shifted_and_stretched_columns_are_the_same_columns(objective):
+def test_shift_and_scale_of_columns_do_not_matter(objective):
     z1, z2 = random(30, 5, 1), random(30, 5, 2)
     changed = [z * (0.1 + random(1, 5, 3).abs()) + 10 * random(1, 5, seed) for seed, z in enumerate((z1, z2))]
     torch.testing.assert_close(total(objective, *changed), total(objective, z1, z2))
@@ -125,12 +125,12 @@ def test_barlow_is_0_for_the_same_white_views():
     [
         (lambda z: z * torch.tensor([-1, 1, 1, 1, 1, 1, 1]), 4),  # C_00 = −1
         (lambda z: z[:, [1, 0, 2, 3, 4, 5, 6]], 2 + 2 / 7),  # two columns exchanged
-        (lambda z: z[:, [1, 1, 2, 3, 4, 5, 6]], 1 + 1 / 7),  # a column lost, another one twice
+        (lambda z: z[:, [1, 1, 2, 3, 4, 5, 6]], 1 + 1 / 7),  # one column twice in place of another
         (lambda z: z * torch.tensor([0, 1, 1, 1, 1, 1, 1]), 1),  # a constant column
         (lambda z: 0 * z, 7),
     ],
 )
-def test_barlow_is_0_for_nothing_else(other, wanted):
+def test_barlow_by_hand(other, wanted):
     assert total(BarlowTwins(), white(), other(white())).item() == pytest.approx(wanted)
     assert total(BarlowTwins(), other(white()), white()).item() == pytest.approx(wanted)
 
@@ -174,7 +174,7 @@ def test_cca_is_at_least_minus_the_number_of_columns(n, d, seed, noise, weight, 
     assert total(CCA(weight), z1, z1 + noise * random(n, d, seed + 100)).item() >= -d - 1e-9
 
 
-def test_without_weight_columns_do_not_see_each_other():
+def test_without_weight_columns_are_independent():
     z1, z2 = random(20, 4, 1), random(20, 4, 2)
     others = [z.clone() for z in (z1, z2)]
     for z in others:
@@ -191,13 +191,13 @@ def test_a_bad_weight(weight):
         CCA(weight)
 
 
-# -- columns that do not vary, few nodes, odd numbers ----------------------------------------------------------------
+# -- constant columns, few nodes, extreme numbers --------------------------------------------------------------------
 
 
 @objectives
 @pytest.mark.parametrize("value", [0.0, 0.1, -7.7, 1e3, 1e-25])
 @pytest.mark.parametrize("views", [(0,), (1,), (0, 1)])
-def test_a_constant_column_is_finite_and_left_alone(objective, value, views):
+def test_a_constant_column_is_finite_and_gets_no_gradient(objective, value, views):
     pair = [random(50, 5, 1, torch.float32), random(50, 5, 2, torch.float32)]
     for view in views:
         pair[view][:, 2] = value
@@ -208,7 +208,7 @@ def test_a_constant_column_is_finite_and_left_alone(objective, value, views):
 
 
 @objectives
-def test_a_constant_column_costs_what_it_must_and_changes_nothing_else(objective):
+def test_the_cost_of_a_constant_column(objective):
     rest = [random(50, 4, 1), random(50, 4, 2)]
     pair = [torch.cat([z, torch.full((50, 1), 0.1, dtype=z.dtype)], dim=1) for z in rest]
     terms, without = (objective(*views, source_of(0)) for views in (pair, rest))
@@ -222,7 +222,7 @@ def test_a_constant_column_costs_what_it_must_and_changes_nothing_else(objective
 
 
 @pytest.mark.parametrize("n", [3, 1000, 400_000])
-def test_rounding_is_not_taken_for_variation(n):
+def test_columns_that_vary_by_rounding_are_constant(n):
     values = 0.37 * torch.arange(-1, 31)
     assert not standardised(values.expand(n, 32).contiguous()).any()
     last_digit = torch.nextafter(values, torch.tensor(math.inf))
@@ -239,7 +239,7 @@ def test_columns_of_any_size_are_standardised(scale):
 @objectives
 @pytest.mark.parametrize("nodes", [1, 2, 10])
 @pytest.mark.parametrize("scale", [0.0, 1e-30, 1e-19, 1e-6, 1.0, 1e15])
-def test_any_number_of_nodes_and_any_size_is_finite(objective, nodes, scale):
+def test_losses_are_finite_for_few_nodes_and_any_scale(objective, nodes, scale):
     z1, z2 = (scale * random(nodes, 16, seed, torch.float32) for seed in (1, 2))
     assert total(objective, z1, z2).isfinite()
     assert all(grad.isfinite().all() for grad in gradients(objective, z1, z2))
@@ -252,7 +252,7 @@ def test_one_node_has_only_constant_columns():
 
 @objectives
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_numbers_that_are_none_stay_visible(objective, bad):
+def test_nan_and_infinity_give_nan(objective, bad):
     z1, z2 = random(10, 4, 1), random(10, 4, 2)
     z1[3, 2] = bad
     assert total(objective, z1, z2).isnan()
@@ -262,7 +262,7 @@ def test_numbers_that_are_none_stay_visible(objective, bad):
 
 
 @pytest.mark.parametrize("objective", [BarlowTwins(), CCA()], ids=["barlow", "cca"])
-def test_training_repeats_itself_by_seed_and_learns(objective, small_graph, tmp_path):
+def test_training_learns_and_is_determined_by_the_seed(objective, small_graph, tmp_path):
     settings = {"objective": objective, "dim": 64}
     model = SIGNNAP(**settings, iterations=60).fit(small_graph, out=tmp_path / "run")
     first, *_, last = RunFolder(tmp_path / "run").read_metrics()
@@ -276,7 +276,7 @@ def test_training_repeats_itself_by_seed_and_learns(objective, small_graph, tmp_
 @pytest.mark.parametrize("dim", [8, 64])
 @pytest.mark.parametrize("backbone", ["gcn", "sage"])
 @objectives
-def test_the_watch_sees_no_collapse_where_there_is_none(objective, backbone, dim, small_graph):
+def test_no_false_alarm_of_collapse(objective, backbone, dim, small_graph):
     model = SIGNNAP(backbone, objective=objective, dim=dim)
     settings = model.settings_for(small_graph.name)
     run, health = Run(model.task(small_graph), settings.lr, settings.weight_decay), Health(objective.chance())
@@ -286,7 +286,7 @@ def test_the_watch_sees_no_collapse_where_there_is_none(objective, backbone, dim
 
 
 @objectives
-def test_the_watch_sees_a_collapse(objective, small_graph):
+def test_collapse_is_detected(objective, small_graph):
     class Same(nn.Module):
         def __init__(self):
             super().__init__()

@@ -1,4 +1,4 @@
-"""One contract for every objective: what it reads, what it changes, and what it leaves for the next iteration."""
+"""The contract of all objectives: a pure forward pass, state in buffers, and no gradients between iterations."""
 
 import copy
 import math
@@ -108,7 +108,7 @@ def test_bad_input(name, build, arguments, sentence):
 
 
 @objectives
-def test_objectives_repeat_themselves_by_seed(name):
+def test_objectives_are_determined_by_the_seed(name):
     z1, z2 = pair(10)
     totals = [objective_of(name, 10, seed)(z1, z2, source_of(3)).total for seed in (0, 0, 1)]
     assert torch.equal(totals[0], totals[1]) and not torch.equal(totals[0], totals[2])
@@ -130,7 +130,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 
 
 def with_context(skipgram, seed):
-    """All vectors of a new one are zero, whatever the walks."""
+    """Draw context vectors, because those of a new objective are zero."""
     nn.init.normal_(skipgram.context, generator=source_of(seed))
     return skipgram
 
@@ -150,7 +150,7 @@ def inputs_of(kind):
 
 
 def kept(thing, place=""):
-    """Everything that an object holds, in whatever it is made of, by its place."""
+    """All values inside an object and its attributes, by path."""
     if isinstance(thing, list | tuple):
         thing = dict(enumerate(thing))
     elif hasattr(thing, "__dict__") and not isinstance(thing, torch.Tensor | Mapping | type):
@@ -161,12 +161,12 @@ def kept(thing, place=""):
 
 
 def learning(thing):
-    """Where an object holds a tensor that wants gradients, other than what is to be learned."""
+    """The paths of tensors with gradients in an object, except parameters."""
     parameter = lambda value: isinstance(value, nn.Parameter) and value.grad_fn is None
     return [at for at, value in kept(thing).items() if getattr(value, "requires_grad", False) and not parameter(value)]
 
 
-def test_every_objective_is_held_to_the_contract():
+def test_kinds_lists_every_objective_of_the_package():
     for module in pkgutil.walk_packages(signnap.__path__, "signnap."):
         if module.name != "signnap.__main__" and (find_spec("triton") or ".triton." not in module.name):
             import_module(module.name)
@@ -203,7 +203,7 @@ def test_forward_changes_nothing(kind, updates):
 
 
 @kinds
-def test_no_iteration_is_kept_for_the_next_one_s_gradient(kind):
+def test_no_autograd_graph_survives_an_iteration(kind):
     objective, inputs = kind_of(kind), inputs_of(kind)
     for iteration in range(2):
         terms = objective(*inputs, source_of(iteration))
@@ -212,7 +212,7 @@ def test_no_iteration_is_kept_for_the_next_one_s_gradient(kind):
 
 
 @kinds
-def test_what_an_objective_draws_depends_on_the_seed(kind):
+def test_random_state_depends_on_the_seed(kind):
     inputs = inputs_of(kind)
     made = [kind_of(kind, seed) for seed in (0, 0, 1)]
     totals = [objective(*inputs, source_of(3)).total for objective in made]

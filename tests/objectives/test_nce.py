@@ -11,11 +11,11 @@ from signnap.errors import SignnapError
 from signnap.objectives import NCE, InfoNCE, build_objective
 
 N, K, D = 13, 5, 4
-SHARES = [1, 4, 0]
+GROUPS = [1, 4, 0]
 
 
 class SlowNCE:
-    """Spec §2.4 through autograd; the authors have ε = 1e-12."""
+    """The loss of the authors' code, differentiated by autograd; the authors use ε = 1e-12."""
 
     def __init__(self, objective, eps=1e-12):
         self.eps = eps
@@ -38,15 +38,15 @@ class SlowNCE:
             bank.copy_(moved / moved.norm(dim=1, keepdim=True))
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("temperature", [0.1, 0.5])
 @pytest.mark.parametrize(("eps", "tolerance"), [(0.0, 1e-9), (1e-12, 1e-5)])
-def test_nce_is_that_of_the_gathered_twin_for_three_iterations(share, temperature, eps, tolerance):
-    objective = prepared(NCE(K, temperature, negatives_group=share), N, D)
+def test_nce_is_that_of_the_gathered_twin_for_three_iterations(group, temperature, eps, tolerance):
+    objective = prepared(NCE(K, temperature, negatives_group=group), N, D)
     twin, close = SlowNCE(objective, eps), {"atol": tolerance, "rtol": tolerance}
     for iteration in range(3):
         z1, z2 = embeddings(N, D, iteration), embeddings(N, D, iteration + 50)
-        index = candidates(N, K, share, seed=iteration)
+        index = candidates(N, K, group, seed=iteration)
         terms = objective(z1, z2, source_of(iteration))
         first, second = (twin.loss(number, z, index, temperature) for number, z in enumerate((z1, z2)))
         agree(terms.parts["loss_1"], first, [z1], **close)
@@ -59,18 +59,18 @@ def test_nce_is_that_of_the_gathered_twin_for_three_iterations(share, temperatur
         assert torch.allclose(objective.bank.second, twin.banks[1])
 
 
-@pytest.mark.parametrize("share", SHARES)
-def test_nce_in_float32(share):
-    objective = NCE(64, negatives_group=share)
+@pytest.mark.parametrize("group", GROUPS)
+def test_nce_in_float32(group):
+    objective = NCE(64, negatives_group=group)
     objective.prepare(100, 16, source_of(0))
-    twin, index = SlowNCE(objective), candidates(100, 64, share, seed=1)
+    twin, index = SlowNCE(objective), candidates(100, 64, group, seed=1)
     z1, z2 = (embeddings(100, 16, seed).detach().float().requires_grad_() for seed in (2, 3))
     found = objective(z1, z2, source_of(1)).total
     agree(found, twin.loss(0, z1, index) + twin.loss(1, z2, index), [z1, z2], atol=2e-5, rtol=2e-4)
 
 
 @pytest.mark.parametrize("n", [10, 300, 3000])
-def test_the_first_loss_of_a_small_embedding_is_chance_for_any_graph(n):
+def test_the_first_loss_of_a_small_embedding_is_at_chance(n):
     chance = math.log(1025) + 1024 * math.log1p(1 / 1024)
     assert chance == pytest.approx(7.932, abs=1e-3)
     objective = NCE()
@@ -82,11 +82,11 @@ def test_the_first_loss_of_a_small_embedding_is_chance_for_any_graph(n):
     assert objective.chance() == pytest.approx(2 * chance)
 
 
-@pytest.mark.parametrize("share", SHARES)
-def test_the_bound_on_mutual_information_is_that_of_the_same_scores(share):
-    objective = prepared(NCE(K, negatives_group=share), N, D)
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_bound_of_mutual_information_uses_the_same_scores(group):
+    objective = prepared(NCE(K, negatives_group=group), N, D)
     z1, z2 = embeddings(N, D, 0), embeddings(N, D, 1)
-    index = candidates(N, K, share, seed=3)
+    index = candidates(N, K, group, seed=3)
     pairs = ((z1, objective.bank.second), (z2, objective.bank.first))
     losses = [info_nce(scores(z, bank, index, 0.1)) for z, bank in pairs]
     bound = objective(z1, z2, source_of(3)).mutual_information_bound
@@ -133,7 +133,7 @@ def test_no_gradient_flows_between_the_views_or_into_the_bank():
     [1.0, 4.0, 20.0, 1e3],
 )
 def test_long_embeddings_stay_finite(length):
-    """Scores are as large as embeddings are long, over the temperature: 1,000 is a score of 10,000."""
+    """A length of 1,000 gives scores of 10,000."""
     objective = NCE(64)
     objective.prepare(50, 8, source_of(0))
     z = torch.nn.functional.normalize(torch.randn(50, 8, generator=source_of(1))).mul_(length).requires_grad_()
@@ -147,14 +147,14 @@ def test_an_unknown_name():
         build_objective("nec")
 
 
-def test_building_by_name_and_handing_through():
+def test_building_by_name_and_from_an_object():
     built = build_objective("nce", negatives=7, temperature=0.2, momentum=0.9, negatives_group=3)
     assert (built.negatives, built.temperature, built.bank.momentum, built.negatives_group) == (7, 0.2, 0.9, 3)
     assert build_objective(built) is built
 
 
 def test_short_embeddings_after_long_ones_stay_finite():
-    """Z is frozen by the first, and its exponential may be no float32."""
+    """The long embeddings fix Z, which may exceed float32."""
     objective = NCE(64)
     objective.prepare(50, 8, source_of(0))
     long = torch.nn.functional.normalize(torch.randn(50, 8, generator=source_of(1))).mul_(100)
@@ -169,7 +169,7 @@ def test_short_embeddings_after_long_ones_stay_finite():
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("log_z", [-30.0, -3.0, 3.0, 30.0])
 def test_no_score_lies_beyond_the_bound(log_z, sign):
-    """The nearest case: the longest that a bank row can be, along the longest embedding or against it."""
+    """The extreme case: bank rows of maximal length, parallel or opposite to the longest embedding."""
     objective, z = NCE(K), torch.randn(N, D, generator=source_of(0))
     objective.prepare(N, D, source_of(1))
     bank = sign * 3**0.5 * torch.nn.functional.normalize(z)
@@ -177,11 +177,11 @@ def test_no_score_lies_beyond_the_bound(log_z, sign):
     furthest = (z @ bank.t() / objective.temperature - rule.shift).abs().max()
     assert furthest <= rule.bound * (1 + 1e-6)
     short = objective._rule(0.01 * z, torch.tensor(log_z))
-    assert short.bound < abs(log_z) + 2  # and it is no larger than it has to be
+    assert short.bound < abs(log_z) + 2  # the bound is tight
 
 
 def slow_info_nce(objective, z1, z2, index, *, normalize=True):
-    """L_v = −E log( h(z, z') / (h(z, z') + Σ_k h(z, m_k)) ) with h = exp(·/τ), and likewise with the views swapped."""
+    """L_v = −E log( h(z, z') / (h(z, z') + Σ_k h(z, m_k)) ) with h = exp(·/τ), and the same with swapped views."""
     if normalize:
         z1, z2 = (z / z.norm(dim=1, keepdim=True) for z in (z1, z2))
     tau = objective.temperature
@@ -193,14 +193,14 @@ def slow_info_nce(objective, z1, z2, index, *, normalize=True):
     return losses
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("temperature", [0.1, 0.5])
 @pytest.mark.parametrize("normalize", [True, False])
-def test_info_nce_is_that_of_the_gathered_twin_for_three_iterations(share, temperature, normalize):
-    objective = prepared(InfoNCE(K, temperature, negatives_group=share, normalize=normalize), N, D)
+def test_info_nce_is_that_of_the_gathered_twin_for_three_iterations(group, temperature, normalize):
+    objective = prepared(InfoNCE(K, temperature, negatives_group=group, normalize=normalize), N, D)
     for iteration in range(3):
         z1, z2 = embeddings(N, D, iteration), embeddings(N, D, iteration + 50)
-        index = candidates(N, K, share, seed=iteration)
+        index = candidates(N, K, group, seed=iteration)
         terms = objective(z1, z2, source_of(iteration))
         first, second = slow_info_nce(objective, z1, z2, index, normalize=normalize)
         agree(terms.parts["loss_1"], first, [z1, z2])
@@ -212,12 +212,12 @@ def test_info_nce_is_that_of_the_gathered_twin_for_three_iterations(share, tempe
         assert torch.allclose(objective.bank.first.norm(dim=1), torch.ones(N, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("share", SHARES)
-def test_info_nce_in_float32(share):
-    objective = InfoNCE(64, negatives_group=share)
+@pytest.mark.parametrize("group", GROUPS)
+def test_info_nce_in_float32(group):
+    objective = InfoNCE(64, negatives_group=group)
     objective.prepare(100, 16, source_of(0))
     z1, z2 = (embeddings(100, 16, seed).detach().float().requires_grad_() for seed in (2, 3))
-    wanted = sum(slow_info_nce(objective, z1, z2, candidates(100, 64, share, seed=1)))
+    wanted = sum(slow_info_nce(objective, z1, z2, candidates(100, 64, group, seed=1)))
     agree(objective(z1, z2, source_of(1)).total, wanted, [z1, z2], atol=2e-5, rtol=2e-4)
 
 
@@ -226,7 +226,7 @@ def test_constant_embeddings_are_at_chance(k):
     objective = InfoNCE(k)
     objective.prepare(30, 8, source_of(0))
     z = torch.ones(30, 8)
-    for _ in range(20):  # until the bank has forgotten its first random rows
+    for _ in range(20):  # until the momentum has removed the initial random rows
         objective.update(z, z, None)
     terms = objective(z, z, source_of(1))
     assert terms.total.item() == pytest.approx(objective.chance(), rel=1e-4)

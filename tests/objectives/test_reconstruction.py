@@ -1,4 +1,4 @@
-"""Cosines of products that are never computed, against those of the products."""
+"""Cosines that are computed without the product, against cosines of the product."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from signnap.objectives.reconstruction import product_cosines, sharpened, square
 
 
 def features(nodes=8, width=5, seed=0):
-    """Mostly zeros, some below zero, and a row of nothing else."""
+    """A sparse signed matrix with an empty row."""
     source = source_of(seed)
     x = torch.randn(nodes, width, generator=source) * (torch.rand(nodes, width, generator=source) < 0.5)
     x[1] = 0
@@ -63,7 +63,7 @@ def test_sparse_features_and_single_precision(dim, width):
 
 
 @pytest.mark.parametrize("width", [2, 9])
-def test_nothing_rebuilt_and_nothing_to_rebuild_cost_one(width):
+def test_zero_rows_and_empty_targets_cost_one(width):
     left, right = factors(4, 3, width)
     left.data[0] = 0
     units = unit_rows(features(width=width).double())
@@ -76,11 +76,11 @@ def test_nothing_rebuilt_and_nothing_to_rebuild_cost_one(width):
     assert sharpened(cosines[:2], 3.0) == 1
     by_hand = (normalize(left @ right, dim=1, eps=1e-12) * units[rows]).sum(dim=1)
     agree(cosines, by_hand, [left, right])
-    assert for_left[0].abs().max() > 1e9 or not units[0].any()  # as if what is rebuilt were that short
+    assert for_left[0].abs().max() > 1e9 or not units[0].any()  # the gradient of a row of length 1e-12
 
 
 def test_a_row_that_nearly_cancels_stays_a_cosine():
-    """Its length is rounding: rows whose direction is right would seem to be more than that, or none at all."""
+    """The length of such a row is rounding error, so an unlimited quotient would leave the range of a cosine."""
     source = source_of(0)
     right = torch.randn(3, 50, generator=source)
     right[2] = right[:2].sum(dim=0)

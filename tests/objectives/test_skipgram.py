@@ -1,4 +1,4 @@
-"""Skip-gram on whole walks against its pairs written out one by one."""
+"""Skip-gram on whole walks against a loop over all pairs."""
 
 import math
 from itertools import product
@@ -15,7 +15,7 @@ from signnap.objectives.skipgram import SHARED, SkipGram, window_weights
 
 
 def objective_of(visits, dim=3, length=6, window=2, negatives=5, seed=0):
-    """An objective in float64 whose table is not all zeros."""
+    """A float64 objective with random context vectors."""
     found = SkipGram(torch.as_tensor(visits), dim, length, window, negatives).double()
     found.context.data = torch.randn(found.context.shape, generator=source_of(seed), dtype=torch.float64)
     return found
@@ -26,13 +26,13 @@ def table_of(nodes, dim=3, seed=1):
 
 
 def walks_of(nodes, count, length, seed=2):
-    """Walks over a complete graph: no node twice in a row."""
+    """Walks over a complete graph, so that consecutive nodes differ."""
     steps = torch.randint(1, nodes, (count, length), generator=source_of(seed))
     return steps.cumsum(dim=1) % nodes
 
 
 def pair_by_pair(z, context, walks, drawn, window, negatives):
-    """The mean over pairs of both parts; a pair is as heavy as it is likely that a shrunken window holds it."""
+    """Both parts of the loss, averaged over pairs; a pair weighs the probability that a drawn window contains it."""
     pairs, others, weight = [], [], 0.0
     for walk, own in zip(walks.tolist(), drawn.tolist(), strict=True):
         for i, j in product(range(len(walk)), repeat=2):
@@ -52,7 +52,7 @@ def pair_by_pair(z, context, walks, drawn, window, negatives):
 def test_values_and_gradients_are_those_of_the_pairs(length, window, negatives, seed):
     objective = objective_of(torch.ones(5), length=length, window=window, negatives=negatives, seed=seed)
     z, walks = table_of(5), walks_of(5, 3, length, seed)
-    walks[1] = 4  # alone
+    walks[1] = 4  # an isolated node
     drawn = torch.randint(5, (3, 4), generator=source_of(seed)).repeat(1, SHARED // 4)
     found = objective.compare(z, walks, drawn)
     first, second = pair_by_pair(z, objective.context, walks, drawn, window, negatives)
@@ -62,14 +62,14 @@ def test_values_and_gradients_are_those_of_the_pairs(length, window, negatives, 
     torch.testing.assert_close(ours, twins)
 
 
-def test_the_window_is_the_mean_of_windows_that_shrink_at_random():
+def test_window_weights_are_the_mean_over_window_sizes():
     place = torch.arange(9)
     apart = (place[:, None] - place).abs()
     drawn = [((apart > 0) & (apart <= b)).double() for b in range(1, 5)]
     torch.testing.assert_close(window_weights(9, 4).double(), sum(drawn) / 4)
 
 
-def test_shared_negatives_cost_on_average_what_separate_ones_cost():
+def test_shared_negatives_have_the_expected_cost_of_separate_ones():
     visits = torch.tensor([1.0] * 8 + [16.0] * 7)  # to the power of ¾: 1 and 8, which add up to 64
     every = torch.repeat_interleave(torch.arange(15), visits.pow(0.75).round().long()).repeat(SHARED // 64)
     assert len(every) == SHARED
@@ -98,7 +98,7 @@ def test_forward_draws_from_the_generator():
     assert objective(z, walks, source_of(5)).total != objective(z, walks, source_of(4)).total
 
 
-def test_whoever_stays_alone_learns_nothing():
+def test_walks_of_isolated_nodes_give_no_gradient():
     objective, z = objective_of(torch.ones(5)), table_of(5)
     alone = torch.arange(5)[:, None].expand(-1, 6)
     found = objective(z, alone, source_of(0)).total
@@ -107,7 +107,7 @@ def test_whoever_stays_alone_learns_nothing():
         assert not gradient.any()
 
 
-def test_at_first_the_loss_is_at_chance():
+def test_the_initial_loss_is_at_chance():
     objective = SkipGram(torch.ones(5), 3, 6, 2, 5)
     assert objective(table_of(5).float(), walks_of(5, 3, 6), source_of(0)).total.item() == pytest.approx(
         objective.chance(), rel=1e-5
@@ -121,6 +121,6 @@ def test_huge_scores_stay_finite_and_keep_their_gradients():
     z = torch.tensor([[100.0], [-100.0]], requires_grad=True)
     found = objective(z, torch.tensor([[0, 1]]), source_of(0))
     assert found.total.isfinite()
-    # Node 0 is right about its neighbour and wrong about every negative, node 1 the other way round.
+    # Node 0 predicts its neighbour and fails on every negative; node 1 does the opposite.
     gradient = torch.autograd.grad(found.total, z)[0]
     torch.testing.assert_close(gradient, torch.tensor([[50.0], [-50.0]]))

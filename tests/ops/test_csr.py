@@ -15,24 +15,24 @@ from signnap.ops.csr import cut_rows
 
 
 @pytest.fixture
-def up_to_four(monkeypatch):
+def limit_of_four(monkeypatch):
     monkeypatch.setattr(signnap.ops.csr, "_INT32_MAX", 4)
 
 
-def test_more_edges_than_32_bits_can_number(up_to_four):
+def test_too_many_edges_for_32_bits(limit_of_four):
     assert pattern_of(2, np.array([[0, 1]])).num_entries == 4
     with pytest.raises(SignnapError, match="5 adjacency entries do not fit 32-bit positions: expected at most 4"):
         pattern_of(3, np.array([[0, 1]]))
 
 
 @pytest.mark.parametrize("matrix", [np.ones((2, 3)), np.zeros((5, 1)), np.zeros((1, 5))])
-def test_more_features_than_32_bits_can_number(up_to_four, matrix):
+def test_too_many_features_for_32_bits(limit_of_four, matrix):
     assert SparseFeatures.from_scipy(sp.csr_matrix(np.ones((2, 2)))).values.numel() == 4
     with pytest.raises(SignnapError, match=r"(5|6) rows, columns or values of features do not fit 32-bit positions"):
         SparseFeatures.from_scipy(sp.csr_matrix(matrix))
 
 
-def test_the_limit_is_the_largest_number_of_32_bits():
+def test_the_limit_is_the_largest_int32():
     assert np.iinfo(np.int32).max == signnap.ops.csr._INT32_MAX
 
 

@@ -1,4 +1,4 @@
-"""Products by oneDNN against torch's own, in values and gradients, on any processor that has both."""
+"""Values and gradients of products by oneDNN against torch's own, on any processor that has both."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(params=["one thread", "two threads"])
 def onednn(request, monkeypatch):
-    """As on a processor where MKL is slow; a product counts as large from 16 of everything on."""
+    """Simulate a processor on which MKL is slow; products of at least 16 rows, columns and terms count as large."""
     monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
     monkeypatch.setattr(products, "_MIN_NUMBERS", 0)
     monkeypatch.setattr(products, "_MIN_PIXELS", 1)
@@ -32,7 +32,7 @@ def onednn(request, monkeypatch):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """The shapes that oneDNN has multiplied."""
+    """The shapes of the products that oneDNN computes."""
     seen, inner = [], products._product
     monkeypatch.setattr(products, "_product", lambda a, b: seen.append((*a.shape, *b.shape)) or inner(a, b))
     return seen
@@ -43,7 +43,7 @@ def drawn(*shape, seed=0):
 
 
 def laid_out(matrix, how):
-    """The same numbers, lying in memory in another way."""
+    """The same matrix in another memory layout."""
     wide = torch.zeros(len(matrix), matrix.shape[1] + 3)
     wide[:, 1:-2] = matrix
     return {"rows": matrix, "columns": matrix.t().contiguous().t(), "apart": wide[:, 1:-2]}[how]
@@ -59,7 +59,7 @@ def test_matmul(first, second, onednn, calls):
     found = matmul(laid_out(a, first), laid_out(b, second))
     assert calls == [(41, 17, 17, 33)]
     agree(found, a @ b, [a, b], atol=1e-4, rtol=1e-4)
-    assert len(calls) > 1  # gradients are products, too
+    assert len(calls) > 1  # the gradients are products as well
 
 
 @given(rows=st.integers(16, 70), inner=st.integers(16, 70), columns=st.integers(16, 70), seed=st.integers(0, 9))
@@ -70,14 +70,14 @@ def test_matmul_of_any_size(rows, inner, columns, seed):
 
 
 def test_large_transposed_products_are_convolutions_of_onednn(monkeypatch):
-    """Torch takes its own convolution for smaller images, so that only such sizes try oneDNN's."""
+    """Only such sizes reach oneDNN: for smaller images torch uses its own convolution."""
     monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         a, b = drawn(2003, 64), drawn(2003, 48, seed=1)
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-            found = matmul(a.t(), b).div_(2)  # it may be changed in place, like any other product
+            found = matmul(a.t(), b).div_(2)  # the result may be modified in place
             agree(found, a.t() @ b / 2, [a, b], atol=1e-3, rtol=1e-4)
     finally:
         torch.set_num_threads(threads)
@@ -146,14 +146,14 @@ def test_objectives_agree_with_torch(objective, d, onednn, calls, monkeypatch):
         torch.testing.assert_close(fast, slow, atol=1e-6, rtol=1e-3)
 
 
-def test_the_same_bits_twice(onednn):
+def test_products_are_deterministic(onednn):
     a, b = drawn(700, 65), drawn(65, 90, seed=1)
     once, again = ([matmul(a, b), *torch.autograd.grad(matmul(a, b).square().sum(), (a, b))] for _ in range(2))
     assert all(torch.equal(x, y) for x, y in zip(once, again, strict=True))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_what_is_no_number_stays_none(bad, onednn):
+def test_nan_and_infinity_stay_in_their_row(bad, onednn):
     a, b = drawn(30, 16).detach(), drawn(16, 20, seed=1).detach()
     a[3, 5] = bad
     assert not matmul(a, b)[3].isfinite().any() and matmul(a, b)[4:].isfinite().all()
@@ -168,20 +168,20 @@ def test_what_is_no_number_stays_none(bad, onednn):
         (torch.zeros(0, 16), torch.zeros(20, 16)),
         (torch.zeros(16), torch.zeros(20, 16)),
     ],
-    ids=["float64", "few to add", "one column", "nothing", "a vector"],
+    ids=["float64", "few terms", "one column", "no rows", "a vector"],
 )
-def test_what_is_left_to_torch(a, b, onednn, calls):
+def test_torch_multiplies_other_shapes_and_types(a, b, onednn, calls):
     assert not by_onednn(a, b)
     assert matmul(a, b.t()).shape == linear(a, b).shape == (*a.shape[:-1], len(b)) and not calls
 
 
-def test_what_does_not_fit_is_said_as_torch_says_it(onednn):
+def test_shapes_that_do_not_fit_raise_the_error_of_torch(onednn):
     for multiply in (lambda a, b: matmul(a, b.t()), linear, pairs):
         with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
             multiply(torch.zeros(30, 16), torch.zeros(20, 17))
 
 
-def test_small_products_are_left_to_torch(monkeypatch):
+def test_torch_multiplies_small_matrices(monkeypatch):
     monkeypatch.setattr(products, "_mkl_is_slow", lambda: True)
     assert by_onednn(torch.zeros(2000, 16), torch.zeros(16, 16))
     assert not by_onednn(torch.zeros(200, 16), torch.zeros(16, 16))

@@ -1,4 +1,4 @@
-"""Dropout with cheap masks: rates, means, and gradients."""
+"""Rates, means, independence and gradients of dropout."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_dropout_is_independent_between_neighbours(p):
 @pytest.mark.parametrize("p", [0.5, 0.3])
 @pytest.mark.parametrize("rectify", [False, True])
 @pytest.mark.parametrize("shape", [(3, 5), (1,), (0, 4), (7, 8, 3)])
-def test_dropout_passes_the_gradient_of_what_it_kept(p, rectify, shape):
+def test_the_gradient_passes_where_dropout_keeps_a_value(p, rectify, shape):
     torch.manual_seed(3)
     x = normal(*shape, dtype=torch.float32).requires_grad_()
     out = dropout(x, p, rectify=rectify)
@@ -65,7 +65,7 @@ def test_rectified_dropout_is_dropout_of_relu():
         assert torch.equal(dropout(x, p, rectify=True), wanted)
 
 
-def test_dropout_at_its_ends_and_outside_training():
+def test_dropout_of_nothing_of_all_and_outside_training():
     x = normal(5, 5)
     assert torch.equal(dropout(x, 0.0), x)
     assert torch.equal(dropout(x, 1.0), torch.zeros_like(x))

@@ -50,7 +50,7 @@ def test_closed_forms():
     assert alignment(torch.eye(3), 5 * torch.eye(3)) == 0
 
 
-def test_rotation_scale_and_order_change_nothing():
+def test_rotation_scale_and_order_do_not_matter():
     z, other, turn = gaussian(30, 5).double(), gaussian(30, 5, 1).double(), rotation(5)
     order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
     for change in (lambda t: t @ turn, lambda t: 37 * t, lambda t: t[order]):
@@ -80,18 +80,18 @@ def test_zero_rows_have_a_defined_cosine():
     assert torch.allclose(cosines(z @ z.t(), squares[:, None], squares), expected)
 
 
-def test_lengths_beyond_the_square_root_of_float32():
+def test_lengths_whose_squares_overflow_or_underflow():
     z = torch.tensor([[3e-30, 4e-30], [3e30, 4e30]])
     assert torch.allclose(directions(z), torch.tensor([[0.6, 0.8, 0], [0.6, 0.8, 0]]))
 
 
-def test_a_sample_of_rows_is_the_same_at_every_call_and_close_to_all():
+def test_uniformity_of_a_sample_is_deterministic_and_close_to_that_of_all_rows():
     z = gaussian(1500, 8)
     assert uniformity(z, sample=300) == uniformity(z, sample=300)
     assert uniformity(z, sample=300) == pytest.approx(uniformity(z), abs=0.1)
     assert uniformity(z, sample=300) != uniformity(z)
 
 
-def test_training_gradients_are_not_touched():
+def test_measures_do_not_track_gradients():
     z = gaussian(20, 4).requires_grad_()
     assert all(isinstance(value, float) for value in (effective_rank(z), uniformity(z, 10), alignment(z, z)))

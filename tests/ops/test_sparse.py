@@ -71,14 +71,14 @@ def test_every_head_multiplies_its_own_columns(drawn, heads, width, seed):
     agree(spmm(pattern, values, dense), wanted, [values, dense])
 
 
-def test_spmm_takes_the_transposed_values_it_is_given():
+def test_the_gradient_uses_the_given_transposed_values():
     values, dense = normal(PATTERN.num_entries), leaf(6, 2, seed=1)
     spmm(PATTERN, values, dense, transposed=7 * mirrored(PATTERN, values)).sum().backward()
     assert torch.allclose(dense.grad, 7 * matrix(PATTERN, values).t() @ torch.ones(6, 2, dtype=torch.float64))
 
 
-def test_warnings_stay_as_the_user_has_them_and_none_is_raised():
-    """In an interpreter of its own: torch warns of such tensors once."""
+def test_no_warning_is_raised_and_filters_stay_as_they_are():
+    """In a fresh interpreter, because torch warns of CSR tensors once per process."""
     code = (
         "import warnings, scipy.sparse, torch; warnings.simplefilter('error'); before = list(warnings.filters)\n"
         "from signnap.graph import Graph; assert warnings.filters == before\n"
@@ -122,7 +122,7 @@ def test_row_sums(shape, drawn):
 
 
 def kept_entries(pattern, seed):
-    """A random choice of entries that leaves every row its own."""
+    """A random choice of entries that contains the diagonal."""
     kept = torch.rand(pattern.num_entries, generator=source_of(seed)) < 0.5
     kept[pattern.diagonal.long()] = True
     return kept

@@ -1,4 +1,4 @@
-"""Random walks with restart against a walker that takes one step at a time, and the subgraphs of spec §4.6."""
+"""Random walks with restart against a walk step by step, and the subgraphs of their nodes."""
 
 import networkx as nx
 import numpy as np
@@ -38,7 +38,7 @@ def slow_walk(lists, seed, back, chance):
 
 
 def step_by_step(view, restart, number):
-    """All steps at once are the walk step by step."""
+    """Assert that all steps at once equal the walk step by step."""
     seeds = torch.arange(view.pattern.num_nodes)
     found = visits(Neighbours.of(view), seeds, 20, restart, source_of(number))
     twin = source_of(number)
@@ -53,8 +53,8 @@ def test_all_steps_at_once_are_the_walk_step_by_step(restart, edges, number):
     step_by_step(view_of(*edges), restart, number)
 
 
-def test_traces_are_cut_where_hardly_any_would_go_on():
-    """On a long path away from the seed: never more than 9 steps at 0.8, though no number says return."""
+def test_traces_have_a_maximal_length():
+    """Without any return, a walk along a path restarts after 9 steps at a restart probability of 0.8."""
     view = view_of(200, [(i, i + 1) for i in range(199)])
 
     class Never(torch.overrides.TorchFunctionMode):
@@ -69,8 +69,8 @@ def test_traces_are_cut_where_hardly_any_would_go_on():
     assert endless.tolist() == list(range(101))
 
 
-def test_visits_have_the_chances_of_a_walk_with_restart():
-    """Stationary shares of the steps of a chain: with v the share of steps at each node, v = (0.8·e + 0.2·v) P."""
+def test_visits_have_the_probabilities_of_a_walk_with_restart():
+    """The stationary distribution v of the Markov chain solves v = (0.8·e + 0.2·v) P."""
     pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (3, 4), (4, 5)]
     lists = listed(view_of(6, pairs))
     move = torch.tensor([[(j in lists[i]) / len(lists[i]) for j in range(6)] for i in range(6)], dtype=torch.float64)
@@ -87,8 +87,8 @@ def test_visits_have_the_chances_of_a_walk_with_restart():
     )
 
 
-def test_the_last_neighbour_is_as_far_as_a_number_below_one_goes():
-    """Rounded up, the product with the degree would lead to somebody else's neighbour; it never is."""
+def test_the_largest_number_below_one_selects_the_last_neighbour():
+    """The product with the degree must not round up, which would select a neighbour of another node."""
     neighbours = Neighbours.of(view_of(5, [(0, 1), (0, 2), (0, 3), (1, 4)]))
     top = torch.tensor([np.nextafter(np.float32(1), np.float32(0))])
     assert neighbours.step(torch.tensor([0]), top).tolist() == [3]
@@ -96,7 +96,7 @@ def test_the_last_neighbour_is_as_far_as_a_number_below_one_goes():
     assert torch.equal((top * degrees).long(), degrees - 1)
 
 
-def test_dropped_entries_and_loops_are_not_there():
+def test_dropped_entries_and_loops_are_no_neighbours():
     view = asymmetric_view()
     neighbours, dense = Neighbours.of(view), matrix(view.pattern, view.stored)
     wanted = (dense != 0) & ~torch.eye(9, dtype=torch.bool)

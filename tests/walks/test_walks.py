@@ -1,4 +1,4 @@
-"""Walks: along edges only, with the probabilities that DeepWalk and Node2Vec promise, from every node equally often."""
+"""Walks follow edges with the probabilities of DeepWalk and Node2Vec, and start at every node equally often."""
 
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from dense import edge_lists, pattern_of, source_of, view_of
 from signnap.walks import BiasedWalks, Neighbours, Starts, expected_visits, uniform_walks
 from signnap.walks import walks as biased_walks
 
-#: Node 0 is in a triangle and has a tail; 5 is alone.
+#: A triangle with two more nodes on a cycle; node 5 is isolated.
 EDGES = np.array([(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (1, 4)])
 
 
@@ -25,7 +25,7 @@ def adjacency_of(nodes, pairs):
 
 
 def neighbours_of(nodes, pairs, loops=0.0):
-    """Who can be stepped to; loops that are stored make no difference."""
+    """The neighbours of every node; stored loops do not matter."""
     stored = adjacency_of(nodes, pairs) + loops * np.eye(nodes)
     return Neighbours.of(view_of(torch.from_numpy(stored), torch.zeros(nodes, 1)))
 
@@ -51,7 +51,7 @@ def test_walks_begin_at_their_starts_and_take_edges_but_no_loops(graph, length, 
 
 
 @pytest.mark.parametrize("walker", WALKERS)
-def test_one_seed_one_walk(walker):
+def test_walks_are_determined_by_the_seed(walker):
     neighbours, starts = neighbours_of(6, EDGES), torch.arange(6).repeat(20)
     first, again, other = (walker(neighbours, starts, 9, source_of(seed)) for seed in (0, 0, 1))
     assert torch.equal(first, again) and not torch.equal(first, other)
@@ -73,7 +73,7 @@ def second_order(adjacency, p, q):
 
 
 def expect_frequencies(walks, table):
-    """A chi-square test of what followed every pair of nodes, at five deviations."""
+    """A chi-square test of the successors of every pair of nodes, at five deviations."""
     counts = {pair: np.zeros(len(chances)) for pair, chances in table.items()}
     for offset in range(walks.shape[1] - 2):
         for t, v, x in walks[:, offset : offset + 3].tolist():
@@ -88,7 +88,7 @@ def expect_frequencies(walks, table):
 
 @pytest.fixture(params=[1, 3, 10**9], ids=lambda count: f"{count} at a time")
 def at_a_time(request, monkeypatch):
-    """How many proposals are made before anybody looks; the last is a GPU's way."""
+    """The number of proposals at a time; the last value makes all at once, as on a GPU."""
     monkeypatch.setattr(biased_walks, "_AT_A_TIME", request.param)
     return request.param
 
@@ -103,7 +103,7 @@ def test_biased_steps_have_the_exact_probabilities(p, q, at_a_time):
 
 @pytest.mark.parametrize("p", [0.01, 1e-3, 100.0])
 def test_a_strong_pull_back_is_exact_at_a_hub(p, at_a_time):
-    """From one of many leaves to the hub: then back to that leaf, or on to any other."""
+    """A walk goes from a leaf to the hub, and then back to the leaf or on to another one."""
     leaves = 1001
     neighbours = neighbours_of(leaves + 1, [(0, leaf) for leaf in range(1, leaves + 1)])
     starts = torch.arange(1, leaves + 1).repeat(100)
@@ -116,7 +116,7 @@ def test_a_strong_pull_back_is_exact_at_a_hub(p, at_a_time):
     assert elsewhere.sum() > 0 and ((elsewhere - mean) ** 2 / mean).sum() < leaves + 5 * np.sqrt(2 * leaves)
 
 
-def test_nobody_waits_for_numbers_where_all_proposals_are_made_at_once(monkeypatch):
+def test_nothing_waits_for_the_device_if_all_proposals_are_made_at_once(monkeypatch):
     walker, starts = BiasedWalks(neighbours_of(6, EDGES), 1.0, 0.5), torch.arange(6)
     waits = {}
     for count in (2, 10**9):
@@ -128,7 +128,7 @@ def test_nobody_waits_for_numbers_where_all_proposals_are_made_at_once(monkeypat
 
 
 class Names(TorchDispatchMode, set):
-    """What torch is asked to do."""
+    """Records the names of executed operations."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         self.add(function.overloadpacket.__name__)
@@ -144,7 +144,7 @@ def test_weights_beyond_float32_take_edges(p, q, monkeypatch):
         assert all(adjacency[a, b] for a, b in pairwise(walk))
 
 
-def test_uniform_steps_and_biased_ones_without_a_bias_are_the_same():
+def test_biased_walks_without_a_bias_are_uniform():
     starts, neighbours = torch.arange(5).repeat(1500), neighbours_of(6, EDGES)
     walks = uniform_walks(neighbours, starts, 6, source_of(0))
     expect_frequencies(walks, second_order(adjacency_of(6, EDGES), 1.0, 1.0))
@@ -155,7 +155,7 @@ def test_uniform_steps_and_biased_ones_without_a_bias_are_the_same():
         assert (counts[[1, 2, 3]] - 500).abs().max() < 5 * np.sqrt(500 * 2 / 3) and counts.sum() == 1500
 
 
-def test_who_hardly_ever_returns_turns_only_at_the_ends_of_a_path():
+def test_walks_with_a_large_p_turn_only_at_the_ends_of_a_path():
     neighbours = neighbours_of(7, [(i, i + 1) for i in range(6)])
     walks = BiasedWalks(neighbours, 1e9, 1.0)(torch.arange(7).repeat(50), 40, source_of(0))
     for walk in walks.tolist():
@@ -165,10 +165,10 @@ def test_who_hardly_ever_returns_turns_only_at_the_ends_of_a_path():
 
 
 @pytest.mark.parametrize(("p", "q"), [(1.0, 0.5), (1e9, 1.0), (4.0, 0.25), (1e9, 4.0), (1e9, 0.001), (1e9, 100.0)])
-def test_the_chance_that_no_proposal_is_accepted_is_bounded(p, q):
+def test_the_probability_of_rejecting_all_proposals_is_bounded(p, q):
     walker = BiasedWalks(neighbours_of(6, EDGES), p, q)
     largest, worst = max(1, 1 / q), 0.0
-    # The worst place: t in front of, and any number of equal neighbours behind, v.
+    # In the worst case, v has the neighbour t and any number of neighbours with equal weights.
     for behind in (1.0, 1 / q):
         for many in range(1, 200):
             refused = many * (largest - behind) / (1 / p + many * largest)
@@ -177,8 +177,8 @@ def test_the_chance_that_no_proposal_is_accepted_is_bounded(p, q):
     assert walker.failure <= 1e-5 or walker.proposals == 1024
 
 
-def test_a_step_that_refuses_all_takes_one_as_it_was_proposed(monkeypatch):
-    """Node 1, from 0, goes on to 2, which neighbours 0, or to 3, or back."""
+def test_a_step_that_rejects_all_proposals_takes_one_of_them(monkeypatch):
+    """From 0 over 1 a walk goes to 2, a neighbour of 0, or to 3, or back to 0."""
     monkeypatch.setattr(biased_walks, "_MAX_PROPOSALS", 1)
     neighbours = neighbours_of(4, [(0, 1), (0, 2), (1, 2), (1, 3)])
     walks = BiasedWalks(neighbours, 0.5, 1e9)(torch.zeros(6000, dtype=torch.int64), 3, source_of(0))
@@ -199,7 +199,7 @@ def test_expected_visits_are_the_powers_of_the_walk_matrix(graph, length):
     np.testing.assert_allclose(expected_visits(pattern_of(nodes, pairs), length), wanted)
 
 
-def test_visits_are_as_frequent_as_expected():
+def test_visits_have_the_expected_frequency():
     walks = uniform_walks(neighbours_of(6, EDGES), torch.arange(6).repeat(2000), 5, source_of(0))
     counts = torch.bincount(walks[walks[:, 0] < 5].flatten(), minlength=6) / 2000
     np.testing.assert_allclose(counts[:5], expected_visits(pattern_of(6, EDGES), 5)[:5], rtol=0.05)
@@ -221,7 +221,7 @@ def test_every_pass_starts_at_every_node_once(nodes, count):
     assert nodes < 4 or len({tuple(p.tolist()) for p in passes}) > 1
 
 
-def test_starts_go_on_where_they_were():
+def test_starts_resume_from_their_state():
     source = source_of(0)
     one = Starts(5, source)
     one.update(3, one.draw(3, source)[1])
