@@ -15,8 +15,8 @@ from signnap.graph import Graph, SparseFeatures, View, as_dense
 from signnap.methods import settings
 from signnap.objectives import OBJECTIVES
 from signnap.perturb import Compose, DropEdge, DropUnimportant, FeatureNoise, MaskFeatures
-from signnap.perturb.centrality import CENTRALITIES
-from signnap.perturb.features import NOISES
+from signnap.perturb.feature_noise import NOISES
+from signnap.perturb.importance import CENTRALITIES
 
 PERTURBATIONS = {
     **{law: DropEdge(0.3, law) for law in ("exact", "bernoulli", "undirected")},

@@ -195,7 +195,7 @@ def test_right_imports_pass(tmp_path):
     ("file", "line", "name"),
     [
         ("encoders/gcn.py", "from ..objectives import NCE", "objectives.NCE"),
-        ("perturb/structure.py", "from .. import data", "data"),
+        ("perturb/edges.py", "from .. import data", "data"),
         ("train/loop.py", "from ..encoders.gcn import GCNStack", "encoders.gcn.GCNStack"),
         ("evaluate/score.py", "from ..methods.signnap import SIGNNAP", "methods.signnap.SIGNNAP"),
         ("analyze/stability.py", "from ..evaluate import score", "evaluate.score"),

@@ -12,8 +12,8 @@ from dense import agree, source_of
 from signnap.graph import Graph, NoisyFeatures, SparseFeatures, as_dense, multiply
 from signnap.graph import feature_types as streamed
 from signnap.ops.triton.random_kernels import KEY_WORDS, noise_rows, noise_times, noise_transposed_times, without_subset
-from signnap.perturb import FeatureNoise, MaskFeatures, features
-from signnap.perturb.features import NOISES
+from signnap.perturb import FeatureNoise, MaskFeatures, feature_noise
+from signnap.perturb.feature_noise import NOISES
 
 LAWS = {"gaussian": scipy.stats.norm, "laplace": scipy.stats.laplace, "uniform": scipy.stats.uniform}
 #: rows and columns of the noise, and columns of the other factor: full tiles, cut tiles, and nearly empty tiles
@@ -72,7 +72,7 @@ def test_strided_matrices(device):
 @pytest.fixture
 def noisy_view(device, monkeypatch):
     """A view before and after kernels (or the interpreter) added noise to its sparse features."""
-    monkeypatch.setattr(features, "usable", lambda *tensors: True)
+    monkeypatch.setattr(feature_noise, "usable", lambda *tensors: True)
     monkeypatch.setattr(streamed, "usable", lambda *tensors: True)
     words = sp.random(50, 70, 0.1, format="csr", random_state=0)
     view = Graph.from_edges([0], [1], words).to(device).view(normalize=False)

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 
 from dense import edge_lists, pattern_of
-from signnap.perturb import centrality
-from signnap.perturb.centrality import CENTRALITIES, DAMPING, degree, eigenvector, pagerank
+from signnap.perturb import importance
+from signnap.perturb.importance import CENTRALITIES, DAMPING, degree, eigenvector, pagerank
 
 NETWORKX = {
     "degree": lambda graph: dict(graph.degree),
@@ -77,7 +77,7 @@ def test_bipartite_graphs_settle():
 
 
 def test_pagerank_is_not_the_degree():
-    """Without the jump it would be, on every undirected graph (spec §4.8)."""
+    """Without jumps, PageRank would be proportional to the degree on every undirected graph."""
     for graph in (nx.star_graph(9), connected(0)):
         pattern = pattern_from(graph)
         by_degree = degree(pattern) / degree(pattern).sum()
@@ -85,7 +85,7 @@ def test_pagerank_is_not_the_degree():
         assert torch.corrcoef(torch.stack([pagerank(pattern), by_degree]))[0, 1] > 0.9
 
 
-def test_the_share_of_jumps_is_that_of_the_spec():
+def test_a_walk_jumps_with_probability_0_15():
     star = pagerank(pattern_from(nx.star_graph(2)))  # hub = 0.05 + 0.85 (1 − hub)
     assert DAMPING == 0.85 and float(star[0]) == pytest.approx(0.9 / 1.85)
 
@@ -121,9 +121,9 @@ def test_every_call_gives_the_same_numbers(name):
 
 
 def test_an_iteration_that_does_not_settle_ends(monkeypatch):
-    monkeypatch.setattr(centrality, "MAX_ROUNDS", 3)
+    monkeypatch.setattr(importance, "MAX_ROUNDS", 3)
     products = []
-    multiply = centrality.spmm
-    monkeypatch.setattr(centrality, "spmm", lambda *given: products.append(given) or multiply(*given))
+    multiply = importance.spmm
+    monkeypatch.setattr(importance, "spmm", lambda *given: products.append(given) or multiply(*given))
     found = eigenvector(pattern_from(nx.path_graph(50)))
     assert len(products) == 3 and found.isfinite().all() and (found > 0).all()

@@ -1,4 +1,4 @@
-"""Edge dropping: how many entries survive, which, and that nothing else changes (spec §2.1)."""
+"""Edge dropping: how many entries survive, which, and that nothing else changes."""
 
 import math
 from fractions import Fraction
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-import signnap.perturb.structure
+import signnap.perturb.edges
 from dense import matrix, source_of
 from signnap.errors import SignnapError
 from signnap.graph import Graph
@@ -83,7 +83,7 @@ def test_large_views_lose_exactly_what_they_should():
 
 def test_a_bad_guess_of_the_cut_is_made_good(monkeypatch):
     """Where the survivors end among random keys is guessed first; a guess without margin is nearly always wrong."""
-    monkeypatch.setattr(signnap.perturb.structure, "math", SimpleNamespace(sqrt=lambda _: 0.0, floor=math.floor))
+    monkeypatch.setattr(signnap.perturb.edges, "math", SimpleNamespace(sqrt=lambda _: 0.0, floor=math.floor))
     view = view_with(loop_value=1.0)
     kept = draws(DropEdge(0.3), view, 500)
     assert set(kept.sum(dim=1).tolist()) == {math.floor(0.7 * len(view.present))}

@@ -13,7 +13,7 @@ from dense import agree, source_of
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, StreamedFeatures, as_dense, multiply
 from signnap.perturb import FeatureNoise, MaskFeatures
-from signnap.perturb.features import NOISES
+from signnap.perturb.feature_noise import NOISES
 
 LAWS = {
     "gaussian": (scipy.stats.norm(), 0.0, 1.0),

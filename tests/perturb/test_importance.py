@@ -1,4 +1,4 @@
-"""Dropping what matters least: the probabilities of spec §4.8, and that draws follow them."""
+"""Dropping unimportant entries and columns: the probabilities, and draws that follow them."""
 
 import copy
 import gc
@@ -20,8 +20,7 @@ from signnap import SIGNNAP, DropUnimportant, Graph, SignnapError
 from signnap.contracts import Perturbation
 from signnap.graph import SparseFeatures, as_dense
 from signnap.perturb import DropEdge, FeatureNoise
-from signnap.perturb.centrality import CENTRALITIES
-from signnap.perturb.importance import column_weights, drop_probabilities
+from signnap.perturb.importance import CENTRALITIES, column_weights, drop_probabilities
 
 SMALL = {"dim": 8, "iterations": 4, "negatives": 8}
 QUIETLY = {"device": "cpu", "stop_on_collapse": False}

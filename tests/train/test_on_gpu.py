@@ -14,7 +14,7 @@ from signnap.graph import as_dense, compact
 from signnap.methods.registry import method_class
 from signnap.methods.settings import BACKBONES, METHODS
 from signnap.ops.triton import MAX_DIM
-from signnap.perturb.features import NOISES
+from signnap.perturb.feature_noise import NOISES
 from signnap.train.checkpoint import RunFolder
 from signnap.train.loop import lockstep
 

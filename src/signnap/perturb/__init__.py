@@ -1,8 +1,8 @@
-"""Perturbations: how a view of the graph is changed before it is encoded."""
+"""Perturbations: random changes of a view before an encoder reads it."""
 
 from .compose import Compose, build_perturbation
-from .features import FeatureNoise, MaskFeatures
+from .edges import DropEdge
+from .feature_noise import FeatureNoise, MaskFeatures
 from .importance import DropUnimportant
-from .structure import DropEdge
 
 __all__ = ["Compose", "DropEdge", "DropUnimportant", "FeatureNoise", "MaskFeatures", "build_perturbation"]

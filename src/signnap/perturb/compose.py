@@ -1,4 +1,4 @@
-"""Several perturbations after one another, and the one that a configuration describes."""
+"""Perturbations in sequence, and the sequence that the settings of a method describe."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import torch
 from ..contracts import Perturbation
 from ..errors import SignnapError
 from ..graph import View
-from .features import FeatureNoise, MaskFeatures
-from .structure import DropEdge
+from .edges import DropEdge
+from .feature_noise import FeatureNoise, MaskFeatures
 
 
 class Compose:
-    """Apply perturbations in order; with none, views are clean."""
+    """Apply perturbations in order. Without any, the view stays as it is."""
 
     def __init__(self, *parts: Perturbation) -> None:
         self.parts = parts
@@ -29,7 +29,9 @@ class Compose:
 def build_perturbation(
     drop_edge: float = 0.3, drop_law: str = "exact", mask_features: float = 0.0, noise: str = "none"
 ) -> Compose:
-    """Build what the settings say; ``noise`` is "none", a kind ("gaussian") or a kind with a scale ("laplace:0.02").
+    """Build the perturbation of these settings.
+
+    ``noise`` is "none", a kind ("gaussian"), or a kind with a scale ("laplace:0.02").
 
     >>> build_perturbation(0.3, noise="gaussian:0.01")
     Compose(DropEdge(ratio=0.3, law='exact'), FeatureNoise(kind='gaussian', scale=0.01))

@@ -1,4 +1,4 @@
-"""Perturbing the features: noise on every entry, or whole columns masked."""
+"""Perturbation of the features: add noise to every entry, or mask whole columns."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ NOISES: dict[str, Callable[[torch.Size, torch.Generator, torch.device], Tensor]]
 
 @dataclass(frozen=True)
 class FeatureNoise:
-    """x + scale·δ with δ drawn for every entry, zeros included (the paper's ablation, scale 0.01).
+    """Add scale·δ to the features, with δ drawn for every entry, zeros included. The paper's ablation has scale 0.01.
 
-    On sparse features the sum is dense; it is generated inside the product that needs it, chunk by chunk or by kernels.
+    The sum is dense even if the features are sparse. It is then generated inside the matrix product that reads it, in
+    chunks or by kernels, and never stored.
     """
 
     kind: str = "gaussian"

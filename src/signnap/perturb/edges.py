@@ -1,4 +1,4 @@
-"""Perturbing the structure: edges disappear."""
+"""Perturbation of the structure: drop edges at random."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..ops.triton import usable
 class DropEdge:
     """Drop a share of the stored adjacency entries.
 
-    ``law`` says which share and which entries:
+    ``law`` is one of these:
 
-    * ``exact`` (the authors' code, spec §2.1): a uniformly random set of exactly ⌊(1−ratio)·n⌋ of the n stored
-      directed entries survives; i→j may survive without j→i, and stored self-loops can be dropped too;
-    * ``bernoulli`` (the paper's text, Eq. 2): every stored entry is dropped independently with that probability;
-    * ``undirected``: as ``bernoulli``, but both directions of an edge share their fate.
+    * ``exact``, as in the authors' code: exactly ⌊(1−ratio)·n⌋ of the n stored directed entries stay, each set of that
+      size with the same probability. The entry i→j may stay without j→i, and stored self-loops can be dropped too;
+    * ``bernoulli``, as in Eq. 2 of the paper: every stored entry is dropped independently with probability ``ratio``;
+    * ``undirected``: as ``bernoulli``, but both directions of an edge stay or go together.
     """
 
     ratio: float = 0.3
@@ -62,11 +62,12 @@ class DropEdge:
 
 
 def random_subset(size: int, count: int, generator: torch.Generator) -> Tensor:
-    """A uniformly random subset of exactly ``count`` out of ``size``, as a mask; half the cost of a permutation.
+    """A uniformly random subset of exactly ``count`` out of ``size`` elements, as a mask.
 
-    Every element draws a 32-bit key, and the smallest keys win. The cut lies within six standard deviations of
-    where uniform keys put it, so only the few keys in that band need sorting (all of them, should luck run out).
-    A GPU must not wait to learn how many that are: there all are sorted.
+    This costs half as much as a random permutation. Every element draws a 32-bit key, and the elements with the
+    smallest keys form the subset. The largest of these keys lies within six standard deviations of its expected place,
+    so only the few keys in that band are sorted, or all keys in the rare case that it lies outside. On a GPU all keys
+    are sorted, because the size of the band would have to be copied to the CPU first.
     """
     words = torch.empty(-(-size // 2), dtype=torch.int64, device=generator.device)
     keys = words.random_(-(2**63), None, generator=generator).view(torch.int32)[:size]
