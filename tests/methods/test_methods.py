@@ -88,9 +88,10 @@ UNLABELLED = [name for name in METHODS if not method_class(name).uses_labels]
 @pytest.mark.parametrize("name", UNLABELLED)
 def test_labels_are_absent(name, small_graph, monkeypatch):
     kind, seen = method_class(name), []
-    task, compute = kind.task, kind.compute_encoder
+    run, compute = kind.build_run, kind.compute_encoder
     if kind.trains:
-        monkeypatch.setattr(kind, "task", lambda self, graph: seen.append(graph.y) or task(self, graph))
+        spy = lambda self, settings, graph: seen.append(graph.y) or run(self, settings, graph)
+        monkeypatch.setattr(kind, "build_run", spy)
     else:
         spy = lambda self, settings, graph, report: seen.append(graph.y) or compute(self, settings, graph, report)
         monkeypatch.setattr(kind, "compute_encoder", spy)

@@ -129,8 +129,9 @@ def test_labels_are_never_looked_at(small_graph, fitted, same_weights):
 
 def test_labels_do_not_even_reach_the_task(small_graph, monkeypatch, fitted):
     seen = []
-    task = SIGNNAP.task
-    monkeypatch.setattr(SIGNNAP, "task", lambda self, graph: seen.append(graph) or task(self, graph))
+    run = SIGNNAP.build_run
+    spy = lambda self, settings, graph: seen.append(graph) or run(self, settings, graph)
+    monkeypatch.setattr(SIGNNAP, "build_run", spy)
     graph = replace(small_graph, classes=("a", "b", "c"), given_split={"train": torch.arange(3)})
     fitted(graph)
     assert [(g.y, g.classes, g.given_split) for g in seen] == [(None, (), None)]

@@ -13,7 +13,7 @@ from torch.nn.functional import cosine_similarity
 from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders import ConvolutionalStack
-from ..graph import View
+from ..graph import Graph, View
 from ..ops.dense import Linear
 from ..train.loop import Step
 from .baseline_settings import BgrlSettings
@@ -101,8 +101,7 @@ class BGRL(TwoViewMethod[BgrlSettings]):
     def objective(self, settings: BgrlSettings) -> Objective:
         return Prediction()
 
-    def build_task(self, settings: BgrlSettings, view: View, encoder: Encoder) -> Bootstrap:
+    def build_task(self, settings: BgrlSettings, graph: Graph, view: View, encoder: Encoder) -> Bootstrap:
         with rng.as_default(rng.generator(settings.seed, "target")):
-            sizes = Sizes(view.pattern.num_nodes, view.x.shape[1], 0)
-            target = Target(self.build_encoder(settings, sizes), settings.iterations)
+            target = Target(self.build_encoder(settings, Sizes.of(graph)), settings.iterations)
         return Bootstrap(target, *self.parts(settings, view, encoder))

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from ..contracts import Encoder, Objective, Perturbation
 from ..encoders import ConvolutionalStack
-from ..graph import View
+from ..graph import Graph, View
 from ..objectives import CCA, AllPairs, BarlowTwins
 from ..perturb import DropUnimportant, build_perturbation
 from .baseline_settings import BarlowSettings, CcaSettings, GcaSettings, GraceSettings, TwoViewSettings
@@ -37,7 +37,7 @@ class TwoViewMethod(Method, Generic[S]):
         """What a task of two views is made of."""
         return view, encoder, self.objective(settings), self.perturbations(settings), settings.seed, settings.allow_tf32
 
-    def build_task(self, settings: S, view: View, encoder: Encoder) -> TwoViews:
+    def build_task(self, settings: S, graph: Graph, view: View, encoder: Encoder) -> TwoViews:
         return TwoViews(*self.parts(settings, view, encoder))
 
 

@@ -12,7 +12,7 @@ from torch.nn.functional import softplus
 from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders import ConvolutionalStack
-from ..graph import View, multiply
+from ..graph import Graph, View, multiply
 from ..train.loop import Step, Task
 from ..train.regions import region
 from .baseline_settings import DgiSettings
@@ -33,7 +33,7 @@ class DGI(Method):
         widths = [*[settings.hidden] * (settings.layers - 1), settings.dim]
         return ConvolutionalStack(sizes.features, widths, "prelu", slope_per_unit=True)
 
-    def build_task(self, settings: DgiSettings, view: View, encoder: Encoder) -> Shuffling:
+    def build_task(self, settings: DgiSettings, graph: Graph, view: View, encoder: Encoder) -> Shuffling:
         critic = (OriginalCritic if settings.layers == 1 else Critic).drawn(settings.dim, settings.seed)
         return Shuffling(view, encoder, critic, settings.seed, settings.allow_tf32)
 

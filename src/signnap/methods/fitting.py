@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..config import to_toml
 from ..contracts import Objective
-from ..data.load import load_graph
 from ..errors import SignnapError
 from ..graph import Graph
 from ..train.checkpoint import RunFolder
@@ -51,7 +50,8 @@ class _Plan:
 
 def fit_together(
     models: Sequence[Method],
-    graph: Any,
+    settings: Sequence[Basics],
+    graph: Graph,
     outs: Sequence[str | Path | None],
     *,
     resume: bool,
@@ -62,13 +62,13 @@ def fit_together(
     stop_on_collapse: bool,
     save_every: float,
 ) -> None:
-    """Train all models on one graph at once: they share it, its features and, on a GPU, every launch.
+    """Train all models on one graph at once: they share the graph, its features and, on a GPU, every launch.
 
-    Each becomes what it would have become alone. What a method may not see is removed before anything else happens: all
-    labels, unless it says that it uses them. A profile is that of all models together, and its trace goes to the first
-    folder.
+    ``settings`` are the resolved settings of each model. Each model becomes what it would have become alone. Before
+    anything else, ``may_see`` removes the data that a method may not use: all labels, unless the method declares that
+    it uses them. A profile covers all models together, and its trace is written to the first folder.
     """
-    plans = _plans(models, load_graph(graph), outs, choose_device(device))
+    plans = _plans(models, settings, graph, outs, choose_device(device))
     if resume and any(plan.folder is None for plan in plans):
         raise SignnapError("a run is resumed from its folder: give out as well")
     if not plans[0].model.trains:
@@ -88,9 +88,12 @@ def fit_together(
 
 
 def _plans(
-    models: Sequence[Method], graph: Graph, outs: Sequence[str | Path | None], device: torch.device
+    models: Sequence[Method],
+    chosen: Sequence[Basics],
+    graph: Graph,
+    outs: Sequence[str | Path | None],
+    device: torch.device,
 ) -> list[_Plan]:
-    chosen = [model.settings_for(graph.name) for model in models]
     seen = {s.split: model.may_see(graph, s.split).to(device) for model, s in zip(models, chosen, strict=True)}
     note_graph(models[0], chosen[0], graph)
     note_unused(models[0].name, models[0].get_params(), models[0].no_use, "it learns nothing by gradient")
@@ -185,7 +188,7 @@ def _expect_resumable(plans: Sequence[_Plan], resume: bool) -> None:
 
 def _trainee(plan: _Plan) -> Trainee:
     """Begin one run or bring it back to its last checkpoint."""
-    run = plan.model.run(plan.graph)
+    run = plan.model.build_run(plan.settings, plan.graph)
     if plan.folder is not None and plan.folder.exists():
         plan.folder.restore(run, plan.settings.iterations)
     objective = dict(run.task.modules.items()).get("objective")

@@ -13,7 +13,7 @@ from .. import rng
 from ..contracts import Encoder, Objective, Terms
 from ..encoders.positional import positional
 from ..encoders.subgraphs import SubgraphGCN, SubgraphGIN
-from ..graph import View
+from ..graph import Graph, View
 from ..ops.geometry import alignment
 from ..train.loop import Step, Task
 from ..train.regions import region
@@ -160,7 +160,7 @@ class GCC(Method):
     def build_encoder(self, settings: GccSettings, sizes: Sizes) -> SubgraphEncoder[Any]:
         return StructureEncoder(settings)
 
-    def build_task(self, settings: GccSettings, view: View, encoder: Encoder) -> TwoDraws:
+    def build_task(self, settings: GccSettings, graph: Graph, view: View, encoder: Encoder) -> TwoDraws:
         assert isinstance(encoder, SubgraphEncoder)
         return TwoDraws(view, encoder, settings)
 

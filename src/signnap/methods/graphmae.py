@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from .. import rng
 from ..contracts import Encoder
 from ..encoders.gat import GATLayer, GATStack
-from ..graph import View
+from ..graph import Graph, View
 from ..objectives.reconstruction import product_cosines, sharpened, unit_rows
 from ..ops.dense import Linear
 from ..ops.dropout import dropout
@@ -33,7 +33,7 @@ class GraphMAE(Method):
             attention_dropout=settings.attention_dropout, activation="prelu", activate_last=True, bias=True,
         )  # fmt: skip
 
-    def build_task(self, settings: GraphmaeSettings, view: View, encoder: Encoder) -> Rebuilding:
+    def build_task(self, settings: GraphmaeSettings, graph: Graph, view: View, encoder: Encoder) -> Rebuilding:
         assert isinstance(encoder, GATStack)
         return Rebuilding(settings, view, encoder)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from importlib import import_module
@@ -86,8 +86,8 @@ class Method(Estimator):
         """The encoder with freshly drawn weights, from torch's default generator."""
         raise NotImplementedError
 
-    def build_task(self, settings: Any, view: View, encoder: Encoder) -> Task:
-        """What trains the encoder on a graph, whose clean view is given."""
+    def build_task(self, settings: Any, graph: Graph, view: View, encoder: Encoder) -> Task:
+        """The task that trains the encoder on a graph, given with its clean view."""
         raise NotImplementedError
 
     def compute_encoder(self, settings: Any, graph: Graph, report: Report) -> Encoder:
@@ -95,17 +95,23 @@ class Method(Estimator):
         raise NotImplementedError
 
     def task(self, graph: Any) -> Any:
-        """What ``fit`` trains on a graph, for callers that drive the loop themselves."""
+        """The task that ``fit`` trains on a graph, for callers that drive the loop themselves."""
         graph = load_graph(graph)
-        settings = self.settings_for(graph.name)
-        return self.build_task(settings, clean_view(graph, settings), self._drawn(settings, Sizes.of(graph)))
+        return self._task(self.settings_for(graph.name), graph)
 
     def run(self, graph: Any) -> Run:
-        """The same with its optimiser, at iteration 0."""
+        """The task that ``fit`` trains on a graph, with its optimiser, at iteration 0."""
         graph = load_graph(graph)
-        settings = self.settings_for(graph.name)
+        return self.build_run(self.settings_for(graph.name), graph)
+
+    def _task(self, settings: Basics, graph: Graph) -> Task:
+        encoder = self._drawn(settings, Sizes.of(graph))
+        return self.build_task(settings, graph, clean_view(graph, settings), encoder)
+
+    def build_run(self, settings: Basics, graph: Graph) -> Run:
+        """The run of resolved settings on a graph, at iteration 0."""
         return Run(
-            self.task(graph), settings.lr, settings.weight_decay, decoupled=settings.decoupled_decay,
+            self._task(settings, graph), settings.lr, settings.weight_decay, decoupled=settings.decoupled_decay,
             factor=rate_factor(settings.schedule, settings.iterations), clip=settings.clip, patience=settings.patience,
         )  # fmt: skip
 
@@ -144,9 +150,10 @@ class Method(Estimator):
         stderr how far it is, ``report`` is called after every iteration, and checkpoints are ``save_every`` seconds
         apart. A collapse is an error, unless ``stop_on_collapse`` is off.
         """
+        graph = load_graph(graph)
         fit_together(
-            [self], graph, [out], resume=resume, device=device, profile=profile, progress=progress, report=report,
-            stop_on_collapse=stop_on_collapse, save_every=save_every,
+            [self], [self.settings_for(graph.name)], graph, [out], resume=resume, device=device, profile=profile,
+            progress=progress, report=report, stop_on_collapse=stop_on_collapse, save_every=save_every,
         )  # fmt: skip
         return self
 
@@ -168,12 +175,12 @@ class Method(Estimator):
 
         With ``out`` every run has a folder in that folder, ``seed-0``, ``seed-1`` and so on. Options as for ``fit``.
         """
-        seeds = _distinct(seeds)
+        graph, seeds = load_graph(graph), _distinct(seeds)
         copies = [self._twin(seed=seed) for seed in seeds]
         outs = [None if out is None else RunFolder(out).seed_folder(seed) for seed in seeds]
         fit_together(
-            copies, graph, outs, resume=resume, device=device, profile=profile, progress=progress, report=report,
-            stop_on_collapse=stop_on_collapse, save_every=save_every,
+            copies, [copy.settings_for(graph.name) for copy in copies], graph, outs, resume=resume, device=device,
+            profile=profile, progress=progress, report=report, stop_on_collapse=stop_on_collapse, save_every=save_every,
         )  # fmt: skip
         return copies
 
@@ -241,22 +248,23 @@ class Method(Estimator):
             folder.save_model(to_toml(self.settings_), self.facts_, self.encoder_.state_dict())
 
     @classmethod
-    def _expect_run_of_this(cls, folder: RunFolder) -> None:
-        if (method := folder.read_config().get("method", cls.name)) != cls.name:
-            raise SignnapError(f"{folder.path} is a run of the method {method}: use load_method")
-
-    @classmethod
     def load(cls: type[M], path: str | Path, **parts: Any) -> M:
         """Read a run folder or a saved model; ``parts`` of your own that it was made with are needed again."""
         folder = RunFolder(path)
         folder.expect()
+        return cls.from_run(folder, folder.read_config(), **parts)
+
+    @classmethod
+    def from_run(cls: type[M], folder: RunFolder, config: Mapping[str, Any], **parts: Any) -> M:
+        """Build the fitted model of a run folder, whose ``config`` was read before. Options as for ``load``."""
+        if (method := config.get("method", cls.name)) != cls.name:
+            raise SignnapError(f"{folder.path} is a run of the method {method}: use load_method")
         for name, part in parts.items():
             if name not in cls.own_parts:
                 raise unknown_name("part", name, cls.own_parts)
             if isinstance(part, str):
                 raise SignnapError(f"{name} is {part!r}: expected the part of your own that the model was made with")
-        cls._expect_run_of_this(folder)
-        settings = build(METHODS[cls.name], folder.read_config(), str(folder.config))
+        settings = build(METHODS[cls.name], config, str(folder.config))
         model = cls(**{field.name: getattr(settings, field.name) for field in fields(settings)})
         model.set_params(**{name: part for name, part in parts.items() if part is not None})
         info = folder.read_info()

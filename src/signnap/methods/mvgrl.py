@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..contracts import Encoder, Terms
 from ..encoders.diffusion import EdgesAndDiffusion
-from ..graph import View
+from ..graph import Graph, View
 from .baseline_settings import MvgrlSettings
 from .dgi import OriginalCritic, Shuffling
 from .method import Method
@@ -28,7 +28,7 @@ class MVGRL(Method):
     def build_encoder(self, settings: MvgrlSettings, sizes: Sizes) -> EdgesAndDiffusion:
         return EdgesAndDiffusion(sizes.features, settings.dim, settings.alpha, settings.hops)
 
-    def build_task(self, settings: MvgrlSettings, view: View, encoder: Encoder) -> TwoReadings:
+    def build_task(self, settings: MvgrlSettings, graph: Graph, view: View, encoder: Encoder) -> TwoReadings:
         critic = CrossCritic.drawn(settings.dim, settings.seed)
         return TwoReadings(view, encoder, critic, settings.seed, settings.allow_tf32)
 

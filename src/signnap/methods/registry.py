@@ -50,10 +50,11 @@ def load_method(path: str | Path, **parts: Any) -> Method:
     """Read a run folder or a saved model of any method; parts of your own that it was made with are needed again."""
     folder = RunFolder(path)
     folder.expect()
-    name = folder.read_config().get("method")
+    config = folder.read_config()
+    name = config.get("method")
     if name not in list(_HOMES):  # a list compares with anything that a file may say
         raise SignnapError(f"{folder.config} names the method {name!r}: expected one of {', '.join(_HOMES)}")
-    return method_class(name).load(path, **parts)
+    return method_class(name).from_run(folder, config, **parts)
 
 
 def capabilities() -> list[dict[str, Any]]:

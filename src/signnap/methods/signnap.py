@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import NoneType
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from .. import rng
 from ..contracts import Encoder, Objective, Perturbation
 from ..encoders import build_encoder, nudge, redraw
 from ..errors import SignnapError
-from ..graph import View
+from ..graph import Graph, View
 from ..objectives import build_objective
 from ..perturb import build_perturbation
 from ..train.checkpoint import RunFolder
@@ -111,7 +111,7 @@ class SIGNNAP(Method):
             nudge(encoder)
         return encoder
 
-    def build_task(self, settings: Settings, view: View, encoder: Encoder) -> TwoViews:
+    def build_task(self, settings: Settings, graph: Graph, view: View, encoder: Encoder) -> TwoViews:
         """The paper's two views (Eq. 2) and its objective (Eq. 6)."""
         objective = build_objective(
             copy.deepcopy(self._given("objective")) if settings.objective == CUSTOM else settings.objective,
@@ -133,17 +133,17 @@ class SIGNNAP(Method):
         One with an encoder of your own needs that again, as ``backbone``; your own ``objective`` and ``perturbation``
         are needed only to train on.
         """
-        folder = RunFolder(path)
-        if folder.exists():
-            cls._expect_run_of_this(folder)
-            known = folder.read_config().get("backbone")
-            if known == CUSTOM and backbone is None:
-                raise SignnapError(
-                    f"{path} was trained with an encoder of your own: pass it as backbone to SIGNNAP.load"
-                )
-            if known != CUSTOM and backbone is not None:
-                raise SignnapError(f"{path} was trained with the backbone {known}: it takes none of your own")
-        model = super().load(path, backbone=backbone, **parts)
+        return super().load(path, backbone=backbone, **parts)
+
+    @classmethod
+    def from_run(cls, folder: RunFolder, config: Mapping[str, Any], backbone: Any = None, **parts: Any) -> SIGNNAP:
+        """Build the fitted model of a run folder, whose ``config`` was read before. Options as for ``load``."""
+        known = config.get("backbone", Settings.backbone)
+        if config.get("method", cls.name) == cls.name and (known == CUSTOM) != (backbone is not None):
+            wanted = "an encoder of your own: pass it as backbone to SIGNNAP.load"
+            found = wanted if known == CUSTOM else f"the backbone {known}: it takes none of your own"
+            raise SignnapError(f"{folder.path} was trained with {found}")
+        model = super().from_run(folder, config, backbone=backbone, **parts)
         if "perturbation" in model.facts_ and model._params["perturbation"] is None:
             model._params["perturbation"] = CUSTOM
         return model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +10,6 @@ from torch.nn.functional import cross_entropy
 
 from .. import rng
 from ..contracts import Encoder, Perturbation
-from ..data.load import load_graph
 from ..data.splits import make_split
 from ..encoders import build_encoder
 from ..errors import SignnapError
@@ -63,11 +61,8 @@ class Supervised(Method):
         )  # fmt: skip
         return Classifier(backbone, heads)
 
-    def task(self, graph: Any) -> Classification:
-        graph = load_graph(graph)
-        settings = self.settings_for(graph.name)
-        drop = build_perturbation(settings.drop_edge, "exact")
-        return Classification(graph, settings, self._drawn(settings, Sizes.of(graph)), drop)
+    def build_task(self, settings: SupervisedSettings, graph: Graph, view: View, encoder: Encoder) -> Classification:
+        return Classification(graph, view, settings, encoder, build_perturbation(settings.drop_edge, "exact"))
 
 
 class DropEdgeSupervised(Supervised):
@@ -83,12 +78,14 @@ class Classification(Task):
     validation loss is that of the weights it begins with.
     """
 
-    def __init__(self, graph: Graph, settings: SupervisedSettings, encoder: Encoder, drop: Perturbation) -> None:
+    def __init__(
+        self, graph: Graph, view: View, settings: SupervisedSettings, encoder: Encoder, drop: Perturbation
+    ) -> None:
         if graph.y is None or graph.given_split is None:
             raise SignnapError(f"{settings.method} needs the labels of a split: {graph.name} has none")
         place = graph.pattern.device
         train, val, seen = (graph.given_split[part] for part in ("train", "val", "seen"))
-        self.view, self.drop, self.allow_tf32 = clean_view(graph, settings), drop, settings.allow_tf32
+        self.view, self.drop, self.allow_tf32 = view, drop, settings.allow_tf32
         self.seen, self.train = self.view, train.to(place)
         if len(seen) < graph.num_nodes:  # in the order of the training nodes
             self.seen = clean_view(graph.subgraph(seen).to(place), settings)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .. import rng
 from ..contracts import Encoder
 from ..encoders import Table
-from ..graph import View
+from ..graph import Graph, View
 from ..objectives.skipgram import SkipGram
 from ..train.loop import Step, Task
 from ..train.regions import region
@@ -48,7 +48,7 @@ class DeepWalk(Method):
         """How one gets from node to node."""
         return partial(uniform_walks, Neighbours.of(view))
 
-    def build_task(self, settings: DeepWalkSettings, view: View, encoder: Encoder) -> Walking:
+    def build_task(self, settings: DeepWalkSettings, graph: Graph, view: View, encoder: Encoder) -> Walking:
         return Walking(settings, view, encoder, self.walker(settings, view))
 
 
