@@ -19,7 +19,7 @@ def test_installed_files():
 def test_every_non_python_file_of_the_package_is_known():
     """The wheel takes all of src; a stray file there would be shipped."""
     assert data_files("signnap") == {"py.typed", "methods/presets/paper.toml"}
-    assert data_files("signnap_paper") == {"paper.json", "explained.toml", "targets/reported.toml"}
+    assert data_files("signnap_paper") == {"paper.json", "explained.toml", "reported.toml"}
 
 
 def data_files(package):

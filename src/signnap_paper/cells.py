@@ -1,19 +1,39 @@
-"""Recipes as values: a cell of a table, and which cells are trained together."""
+"""Cells: one method on one graph, and how its embeddings are judged."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+#: What stands above every page of a quick try.
+BANNER = (
+    "**A quick try: one iteration, narrow layers, few negatives, short probes. It shows that all runs, no more.**\n\n"
+)
+QUICK_ITERATIONS = 1
+#: The probe of a quick try; its rows are recognised by it.
+QUICK_PROBE = "linear-quick"
+#: Settings of a quick try, by method. A cell that states one of them keeps its own value.
+_QUICK_SETTINGS: dict[str, dict[str, Any]] = {
+    "signnap": {"dim": 32, "heads": 2, "negatives": 64},
+    **{name: {"dim": 32, "heads": 2} for name in ("supervised", "dropedge")},
+    "cmv": {"dim": 32},
+    **{name: {"dim": 32, "hidden": 32} for name in ("dgi", "bgrl", "g-bt")},
+    **{name: {"dim": 32, "hidden": 32, "projector": 16} for name in ("grace", "gca")},
+    **{name: {"walks": 1, "length": 8, "window": 2} for name in ("deepwalk", "node2vec")},
+    **{name: {"steps": 16, "size": 8, "positions": 4} for name in ("gcc", "gcc-attributed")},
+    "arwmf": {"dim": 8, "window": 1, "passes": 1},
+}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one graph, and how it is judged.
+    """One method on one graph, and how it is judged. The fields are the keys of a cell in ``rows.jsonl``.
 
-    ``settings`` are changes to the preset. ``redrawn`` gives every encoder seed a split of its own, ``dropped`` trains
-    the probe on dropped graphs (spec §2.6), and ``looks`` names what else is measured for a figure (``looks.LOOKS``).
+    ``settings`` are changes to the preset. With ``redrawn`` every encoder seed has a split of its own, with ``dropped``
+    the probe is trained on dropped graphs, and ``looks`` names the measurements that a figure needs
+    (``measurements.MEASUREMENTS``).
     """
 
     method: str
@@ -31,12 +51,12 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The same for equal cells, whoever made them."""
+        """A text that is the same for equal cells."""
         return json.dumps(vars(self), sort_keys=True)
 
     @property
     def training(self) -> str:
-        """The same for cells that differ only in how they are judged: one encoder serves them all."""
+        """A text that is the same for cells with the same encoder, however this is judged."""
         return json.dumps([self.method, self.graph, self.settings, self.redrawn], sort_keys=True)
 
     def __str__(self) -> str:
@@ -45,9 +65,9 @@ class Cell:
 
 
 def trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list[Cell], list[int]]]:
-    """Cells whose encoders are the same with seeds that all of them lack, so that no encoder is trained twice.
+    """Group cells with the same encoders and the seeds that all of them lack, so that no encoder is trained twice.
 
-    They come graph by graph, so that each is loaded once.
+    Groups come graph by graph, so that each graph is loaded once.
     """
     lacking: dict[tuple[str, int], list[Cell]] = {}
     for cell, seeds in todo:
@@ -56,5 +76,16 @@ def trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list[
     groups: dict[tuple[str, ...], tuple[list[Cell], list[int]]] = {}
     for (_, seed), cells in lacking.items():
         groups.setdefault(tuple(cell.key for cell in cells), (cells, []))[1].append(seed)
-    places = list(dict.fromkeys(cell.graph for cell, _ in todo))
-    return sorted(groups.values(), key=lambda group: places.index(group[0][0].graph))
+    graphs = list(dict.fromkeys(cell.graph for cell, _ in todo))
+    return sorted(groups.values(), key=lambda group: graphs.index(group[0][0].graph))
+
+
+def quickened(cell: Cell) -> Cell:
+    """Return the cell of a quick try: next to no training, and a probe of a few epochs."""
+    from signnap.methods.registry import method_class
+
+    settings = _QUICK_SETTINGS.get(cell.method, {}) | cell.settings
+    if method_class(cell.method).trains:
+        settings |= {"iterations": QUICK_ITERATIONS}
+    probe = QUICK_PROBE if cell.probe != "none" else "none"
+    return replace(cell, settings=settings, probe=probe, probe_seeds=1)

@@ -1,12 +1,14 @@
-"""The commands that this package adds to ``signnap``: reproduce, report and bench."""
+"""The commands that this package adds to ``signnap``: reproduce, report and bench.
+
+``pyproject.toml`` names them as entry points. Nothing here imports torch before a command needs it.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Container, Iterable
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,38 +16,17 @@ from signnap.cli.options import Device, Json, path
 from signnap.cli.output import emit, say
 from signnap.errors import SignnapError, unknown_name
 
-if TYPE_CHECKING:
-    from .cells import Cell
-    from .results import Results
-    from .targets import Target
+from . import cells as cell_rules
+from .cells import Cell
+from .results import Results
+from .targets import HOMES, Target, find_target
 
-#: What there is; the recipes themselves need torch (a test compares them).
-TARGETS = (
-    "authors",
-    "table-datasets",
-    "table-overall",
-    "table-fidelity",
-    "table-seeds",
-    "table-start",
-    "table-tried",
-    "table-letter",
-    "table-rounding",
-    "figure-oversmoothing",
-    "figure-overfitting",
-    "figure-stability",
-    "figure-tsne",
-    "table-perturbations",
-    "figure-hyperparameters",
-    "figure-dimensions",
-    "table-sharing",
-    "table-grid",
-    "reproduction",
-)
+# -- reproduce ---------------------------------------------------------------------------------------------------------
 
 
 def reproduce(
     targets: Annotated[
-        list[str], typer.Argument(metavar="TARGET...", help=f"{', '.join(TARGETS)}, or all (but authors).")
+        list[str], typer.Argument(metavar="TARGET...", help=f"{', '.join(HOMES)}, or all (but authors).")
     ],
     results: Annotated[
         Path | None, typer.Option(parser=path, metavar="PATH", show_default="results", help="Folder of rows and pages.")
@@ -60,67 +41,69 @@ def reproduce(
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
-    """Make tables and figures of results; what is in the results folder already is not run again."""
+    """Make tables and figures of results; completed cells are skipped."""
     for name in targets:
-        if name not in (*TARGETS, "all"):
-            raise unknown_name("target", name, (*TARGETS, "all"))
-    from . import quick as trying
-    from .report.canvas import canvas
-    from .reproduction import EVERYTHING
-    from .results import Results
-
+        if name not in (*HOMES, "all"):
+            raise unknown_name("target", name, (*HOMES, "all"))
     everything = "all" in targets
-    wanted = {name: each for name, each in EVERYTHING.items() if name in targets or (everything and name != "authors")}
+    names = [name for name in HOMES if name in targets or (everything and name != "authors")]
+    wanted = {name: find_target(name) for name in names}
     if any(each.figure for each in wanted.values()):
-        canvas(1, 1)  # says at once whether figures can be drawn here
+        from .plots import canvas
+
+        canvas(1, 1)  # fails at once where figures cannot be drawn
     recipes = [each.recipe() for each in wanted.values()]
     chosen = _chosen(recipes, method=methods, backbone=backbones, graph=graphs)
     folder = results or Path("results-quick" if quick else "results")
-    rows = Results(folder / "rows.jsonl", **({"rule": trying.quickened} if quick else {}))
+    rows = Results(folder / "rows.jsonl", **({"rule": cell_rules.quickened} if quick else {}))
     counts = [seeds or (1 if quick else each.seeds) for each in wanted.values()]
     cells = [cell for recipe in chosen for cell in recipe]
     wanted_seeds = [count for recipe, count in zip(chosen, counts, strict=True) for _ in recipe]
-    # one matrix, so that targets share encoders
+    # all cells at once, so that targets share encoders
     failures, gained = _fill(cells, rows, wanted_seeds, device=device, jobs=jobs, limit=limit)
     made = []
     for (name, each), recipe, count in zip(wanted.items(), chosen, counts, strict=True):
         page = folder / f"{name}.md"
-        _write(page, each, rows, count, trying.BANNER if quick else "")
+        _write(page, each, rows, count, cell_rules.BANNER if quick else "")
         made.append({"target": name, **_counts(recipe, rows, count), "page": str(page)})
-        say(_told(made[-1], bool(failures)))
+        say(_made_in_words(made[-1], bool(failures)))
     emit({"targets": made, "rows": str(rows.path)}, as_json)
-    _tell_failures(failures, gained)
+    _report_failures(failures, gained)
 
 
-def _fill(cells: list[Cell], rows: Results, seeds: list[int], **options: Any) -> tuple[list[str], int]:
-    """Run what is missing; return why cells failed, and how many are no longer missing."""
+def _fill(cells: list[Cell], rows: Results, seeds: list[int], *, device: str, **options: Any) -> tuple[list[str], int]:
+    """Run what is missing; return why cells failed, and how many cells are no longer missing."""
+    if not (before := len(rows.missing(cells, seeds))):
+        from signnap.methods.device import choose_device
+
+        choose_device(device)  # a device that is not there is an error, even with nothing to run on it
+        return [], 0
     from signnap.train.progress import progress
 
     from .runner import run_cells
 
-    failures: dict[str, str] = {}  # one of a cell, whichever of its seeds failed
+    failures: dict[str, str] = {}  # one per cell, whichever of its seeds failed
     note = lambda cell, why: failures.update({cell.key: f"{cell}: {why}"})
-    before = len(rows.missing(cells, seeds))
     with progress(len(cells), "cell") as report:
-        left = run_cells(cells, rows, seeds=seeds, report=report, failed=note, **options)
+        left = run_cells(cells, rows, seeds=seeds, device=device, report=report, failed=note, **options)
     return [*failures.values()], before - left
 
 
 def _counts(recipe: list[Cell], rows: Results, seeds: int) -> dict[str, int]:
-    """How many different cells there are, and how many of them lack encoder seeds."""
+    """Count the different cells, and those of them that lack encoder seeds."""
     different = {rows.rule(cell).key for cell in recipe}
     return {"cells": len(different), "missing": len(rows.missing(recipe, seeds))}
 
 
-def _told(made: dict[str, Any], failed: bool) -> str:
-    """Where a page is and what it lacks; more of the same would not help where cells fail."""
+def _made_in_words(made: dict[str, Any], failed: bool) -> str:
+    """Say where a page is and what it lacks; running the command again helps only where no cell fails."""
     advice = "" if failed else ": run the same command again"
     lack = f"; {made['missing']} of {made['cells']} cells are missing{advice}" if made["missing"] else ""
     return f"wrote {made['page']}{lack}"
 
 
-def _tell_failures(failures: list[str], gained: int) -> None:
-    """Say why cells failed; a command that got nothing else done has failed itself."""
+def _report_failures(failures: list[str], gained: int) -> None:
+    """Say why cells failed; a command whose cells all failed has failed itself."""
     if not failures:
         return
     words = f"{len(failures)} {'cells' if len(failures) > 1 else 'cell'} failed, the first is {failures[0]}"
@@ -130,18 +113,20 @@ def _tell_failures(failures: list[str], gained: int) -> None:
 
 
 def _write(page: Path, target: Target, rows: Results, seeds: int, banner: str) -> None:
-    """The page and, of a figure, the picture beside it."""
+    """Write the page and, of a figure, the picture beside it."""
     from signnap.storage import write_text
 
     if target.figure is not None:
-        from .report.canvas import save
+        from .plots import save
 
         save(target.figure(rows, seeds), page.with_suffix(""))
     write_text(page, banner + target.text(page.stem, rows, seeds))
 
 
 def _chosen(recipes: list[list[Cell]], **given: str | None) -> list[list[Cell]]:
-    """The cells of the methods, backbones and graphs that are named."""
+    """Return the cells of the methods, backbones and graphs that are named; all cells where nothing is named."""
+    if all(names is None for names in given.values()):
+        return recipes
     from signnap.data.public import DATASETS
     from signnap.methods.settings import BACKBONES, METHODS
 
@@ -163,14 +148,14 @@ def _chosen(recipes: list[list[Cell]], **given: str | None) -> list[list[Cell]]:
 
 
 def _backbone(cell: Cell) -> str | None:
-    """The backbone of a cell, stated or not; some methods have none."""
+    """Return the backbone of a cell, stated or not; some methods have none."""
     from signnap.methods.settings import resolve
 
     return getattr(resolve({"method": cell.method, **cell.settings}, dataset=cell.graph), "backbone", None)
 
 
 def _named(kind: str, given: str | None, known: Iterable[str], elsewhere: Container[str]) -> set[str] | None:
-    """The names that a list with commas gives, or None where there is none. Those of other targets are no typos."""
+    """Return the names in a list with commas, or None without a list. Names of other targets are no typos."""
     if given is None:
         return None
     known, chosen = set(known), set(given.split(","))
@@ -183,7 +168,9 @@ def _named(kind: str, given: str | None, known: Iterable[str], elsewhere: Contai
     return chosen
 
 
-#: The files that it can make.
+# -- report ------------------------------------------------------------------------------------------------------------
+
+#: The kinds of file that report can write.
 SUFFIXES = (".html", ".jsonl")
 
 
@@ -201,10 +188,6 @@ def report(
     suffix = out.suffix.lower()
     if suffix not in SUFFIXES:
         raise SignnapError(f"{out} ends in {out.suffix!r}: expected {' or '.join(SUFFIXES)}")
-    from signnap.storage import write_text
-
-    from .results import Results
-
     rows = Results(results / "rows.jsonl")
     states = ["error" not in row for row in rows]
     if not any(states):
@@ -212,40 +195,16 @@ def report(
         raise SignnapError(f"{results} has {found}, and no result: expected a folder that reproduce wrote")
     if out.resolve() == rows.path.resolve():
         raise SignnapError(f"{out} holds the results themselves: expected another file")
-    write_text(out, _page(rows) if suffix == ".html" else _lines(rows))
+    from signnap.storage import write_text
+
+    from .report import html_page, json_lines
+
+    write_text(out, html_page(rows) if suffix == ".html" else json_lines(rows))
     say(f"wrote {out}")
     emit({"report": str(out), "rows": len(states)}, as_json)
 
 
-def _page(rows: Results) -> str:
-    """The whole reproduction, of a quick try as such."""
-    from tempfile import TemporaryDirectory
-
-    from . import quick as trying
-    from .report.canvas import save
-    from .report.html import document
-    from .reproduction import WHOLE
-    from .results import Results
-    from .targets import TARGETS
-
-    quick = any(row["cell"]["probe"] == trying.PROBE for row in rows)
-    rows = Results(rows.path, trying.quickened) if quick else rows
-    count = lambda target: 1 if quick else target.seeds
-    pictures = {}
-    with TemporaryDirectory() as folder:
-        for name, target in TARGETS.items():
-            if target.figure is not None:
-                picture, *_ = save(target.figure(rows, count(target)), Path(folder) / name)
-                pictures[picture.name] = picture.read_bytes()
-    page = WHOLE.page(rows, count(WHOLE))
-    return document("Reproduction", (trying.BANNER if quick else "") + page, pictures)
-
-
-def _lines(rows: Results) -> str:
-    from .measurements import measurements
-
-    return "".join(json.dumps(line, allow_nan=False) + "\n" for line in measurements(rows))
-
+# -- bench -------------------------------------------------------------------------------------------------------------
 
 bench = typer.Typer(
     help="Measure speed and memory against slow twins that ship with the program.", no_args_is_help=True
@@ -255,7 +214,7 @@ bench = typer.Typer(
 @bench.command()
 def speed(as_json: Json = False) -> None:
     """Ratios of time: a training step and a propagation against their obvious formulations."""
-    from .benchmarks.speed import measure_speed
+    from .benchmarks.bench import measure_speed
 
     result = measure_speed()
     rows = [
@@ -274,7 +233,7 @@ def speed(as_json: Json = False) -> None:
 @bench.command()
 def memory(as_json: Json = False) -> None:
     """Peak memory of a pubmed training step above the loaded graph."""
-    from .benchmarks.memory import measure_memory
+    from .benchmarks.bench import measure_memory
 
     result = measure_memory()
     rows = [(name, f"{value:,.0f} MB") for name, value in result.items() if name.endswith("_mb")]

@@ -1,6 +1,6 @@
-"""What the paper compares and the numbers it reports: data, with their source, in ``paper.json``.
+"""What the paper compares and the numbers it reports.
 
-Why ours differ from them is written down in ``explained.toml``.
+``paper.json`` holds the paper's numbers with their source, ``explained.toml`` the reasons why ours differ from them.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from importlib import resources
 from typing import Any
 
 from signnap.config import read_toml
+from signnap.methods.registry import method_class
 
 from .cells import Cell
 
-#: The row of ours that the paper's figures and claims are about …
+#: Our row that the paper's figures and claims are about.
 OURS = "SIGNNAP(GCN)"
-#: … and those that it is drawn beside, itself the last.
+#: The rows that the paper's figures compare.
 COMPARED = ("GCN", "DropEdge(GCN)", "DGI", OURS)
 #: The columns of the paper's tables.
 GRAPHS = ("pubmed", "facebook", "coauthor_cs", "amazon_computers", "amazon_photo", "coauthor_physics")
 
 _BACKBONES = {"GCN": "gcn", "ResGCN": "resgcn", "JKNet": "jknet", "GraphSage": "sage", "GAT": "gat"}
-#: The rows of the paper's main table, in its order: a name, the method and its settings.
+#: The rows of the paper's main table in its order: the method of a row and its settings, by the row's name.
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     **{name: ("supervised", {"backbone": backbone}) for name, backbone in _BACKBONES.items()},
     **{f"DropEdge({name})": ("dropedge", {"backbone": backbone}) for name, backbone in _BACKBONES.items()},
@@ -43,36 +44,46 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
         for name in ("JKNet", "GAT", "ResGCN", "GCN", "GraphSage")
     },
 }
+#: The rows of SIGNNAP, one for each backbone.
+SIGNNAP_ROWS = [name for name in ROWS if name.startswith("SIGNNAP")]
+
+
+def unlabelled() -> list[str]:
+    """Return the rows whose methods see no label: the table ranks these."""
+    return [name for name in ROWS if not method_class(ROWS[name][0]).uses_labels]
 
 
 @cache
 def reported() -> dict[str, Any]:
-    """The paper's numbers by table and figure."""
+    """Return the paper's numbers by table and figure."""
     return json.loads((resources.files(__package__) / "paper.json").read_text(encoding="utf-8"))
 
 
 def reported_as(name: str) -> str:
-    """What the paper calls a row: it does not say which GCC it ran, so that both of ours stand beside its one."""
+    """Return the paper's name of a row: it has one GCC and does not say which, so both of ours stand beside it."""
     return name.split(",", maxsplit=1)[0]
 
 
 @cache
 def explanations() -> dict[str, dict[str, str]]:
-    """Why ours differs or the paper's is no target: sentences by kind, and then by method and graph or by method."""
+    """Return the sentences that explain a difference, or why a number of the paper is no target.
+
+    They are grouped by kind; the keys are a method on a graph, or a method.
+    """
     return read_toml(str(resources.files(__package__) / "explained.toml"))
 
 
 def explained(kind: str, name: str, graph: str) -> str | None:
-    """The sentence about a cell or, if there is none, about its method on all graphs."""
+    """Return the sentence about a cell or, if there is none, about its method on all graphs."""
     texts = explanations()[kind]
     return texts.get(f"{name} on {graph}", texts.get(name))
 
 
 def cell(name: str, graph: str, looks: tuple[str, ...] = (), **changes: Any) -> Cell:
-    """A row of the paper on a graph, with changes to its settings, judged as the paper judges it.
+    """Return the cell of a row on a graph, with changes to its settings, judged as the paper judges it.
 
-    SIGNNAP is read by its authors' probe, on dropped graphs for GraphSAGE and GAT (spec §2.6); DGI by the one that the
-    paper gives it (spec §4.4); everything else, about which the paper is silent, by a linear layer without dropout.
+    SIGNNAP is read by its authors' probe, trained on dropped graphs for GraphSAGE and GAT; DGI by the probe that the
+    paper gives it. The paper does not say how the others are read: they get a linear layer without dropout.
     """
     method, settings = ROWS[name]
     probes = {"signnap": "linear", "dgi": "linear-dgi", "supervised": "none", "dropedge": "none"}
@@ -83,5 +94,5 @@ def cell(name: str, graph: str, looks: tuple[str, ...] = (), **changes: Any) -> 
 
 
 def read_alike(name: str, graph: str) -> Cell:
-    """The same encoders, read as those of every other method: by logistic regression on rows of length one."""
+    """Return the cell with the same probe for all methods: logistic regression on rows of length one."""
     return replace(cell(name, graph), probe="logistic", probe_seeds=1, dropped=False)

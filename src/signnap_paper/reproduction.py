@@ -1,4 +1,4 @@
-"""The whole reproduction on one page: the paper's claims with a verdict each, and every cell of ours beside its own."""
+"""The page of the whole reproduction: a verdict on every claim, and each of our cells beside the paper's."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 from signnap.evaluate import Summary, plus_minus, summarize
 
-from . import markdown
+from . import summaries
 from .cells import Cell
-from .claims import CLAIMS, RULE, judge
-from .paper import GRAPHS, ROWS, cell, explained, read_alike, reported, reported_as
+from .claims import CLAIMS
+from .paper import GRAPHS, ROWS, cell, explained, read_alike, reported, reported_as, unlabelled
 from .results import Results
-from .targets import TARGETS, Target, fidelity, overall
+from .targets import HOMES, WHOLE, Target, find_target
+from .verdict import RULE, decide
 
-#: A baseline of ours may be so many points below the paper's.
+#: The number of points by which a baseline of ours may be below the paper's.
 TOLERANCE = 1.5
 ABOUT = """
 # Reproduction
@@ -41,7 +42,7 @@ it went on, and they are part of the mean: some recover, others stay as they are
 *Spec §n* names a section of the specification of methods that this package was written from; it is not part of the
 repository.
 """
-#: What the table of targets does not say.
+#: Explanations of the targets that the paper does not have.
 NOT_THE_PAPERS = """
 Nine of these are ours and not in the paper. `authors`: methods beside the accuracies that were reported for them (in
 `docs/methods.md`). `table-fidelity`: whether the paper's figures for SIGNNAP lie within the range of our encoder seeds.
@@ -55,9 +56,9 @@ settings of other methods on graphs for which their authors give none.
 
 
 class Beside(NamedTuple):
-    """A cell of the paper's main table: ours, if there is a row, and the paper's, if it has a figure.
+    """A cell of the paper's main table: our result, if there is one, beside the paper's figure, if it has one.
 
-    ``alike`` is ours by the probe that is the same for all methods without labels.
+    ``alike`` is our result by the probe that is the same for all methods without labels.
     """
 
     name: str
@@ -69,27 +70,27 @@ class Beside(NamedTuple):
 
     @property
     def gap(self) -> float | None:
-        """As it is shown, so that whoever counts by the page counts the same."""
+        """The difference as the page shows it, so that a count by the page is the same."""
         return None if self.ours is None or self.figure is None else round(self.ours.mean - self.figure[0], 2)
 
     @property
     def read_alike(self) -> str:
-        return "–" if self.alike is None else markdown.spread(self.alike)
+        return "–" if self.alike is None else summaries.spread(self.alike)
 
     @property
     def texts(self) -> list[str]:
-        """Method, graph, ours, the paper's and the difference."""
+        """Method, graph, our result, the paper's and the difference."""
         if self.row is None or self.ours is None:
-            ours = markdown.state(self.row)
+            ours = summaries.state(self.row)
         else:
-            notes = [str(len(self.ours.values)), *markdown.collapses(self.row)]
-            ours = f"{markdown.spread(self.ours)} ({', '.join(notes)})"
+            notes = [str(len(self.ours.values)), *summaries.collapses(self.row)]
+            ours = f"{summaries.spread(self.ours)} ({', '.join(notes)})"
         theirs = "–" if self.figure is None else plus_minus(self.figure[0], self.figure[1])
         return [self.name, self.graph, ours, theirs, "–" if self.gap is None else f"{self.gap:+.2f}"]
 
 
 def page(results: Results, seeds: int) -> str:
-    """All of it in Markdown, for so many encoder seeds."""
+    """Return the whole page for so many encoder seeds."""
     cells = [_beside(results, seeds, name, graph) for name in ROWS for graph in GRAPHS]
     head = ABOUT.format(seeds=seeds, rows=f"{_folder(results)}/{results.path.name}").strip()
     parts = [
@@ -109,9 +110,11 @@ def _folder(results: Results) -> str:
 
 
 def _others(seeds: int) -> Iterator[tuple[str, Target, int]]:
-    """Every other target with its number of encoder seeds: its own, unless this page is asked for another than its."""
-    for name, target in TARGETS.items():
-        yield name, target, target.seeds if seeds == WHOLE.seeds else seeds
+    """Yield every other target with its own number of encoder seeds, unless the page is asked for another number."""
+    for name in HOMES:
+        if name != WHOLE:
+            target = find_target(name)
+            yield name, target, target.seeds if seeds == REPRODUCTION.seeds else seeds
 
 
 def _inventory(results: Results, seeds: int) -> str:
@@ -120,11 +123,11 @@ def _inventory(results: Results, seeds: int) -> str:
         cells = target.recipe()
         if cells:
             lines.append([f"`{name}`", str(len(cells)), str(count), str(len(results.missing(cells, count)))])
-    return markdown.table(["target", "cells", "encoder seeds", "cells that lack seeds"], lines)
+    return summaries.table(["target", "cells", "encoder seeds", "cells that lack seeds"], lines)
 
 
 def _cost(results: Results) -> Iterator[str]:
-    """What the encoders of all rows took to train, if there are any; those that several cells share count once."""
+    """Say how long training the encoders of all rows took; encoders that several cells share count once."""
     trained = {
         (Cell(**row["cell"]).training, *row["seeds"], row["seconds"]): row["device"]
         for row in results
@@ -143,13 +146,13 @@ def _cost(results: Results) -> Iterator[str]:
 
 
 def _again(results: Results) -> Iterator[str]:
-    """How far rows agree about encoders of the same settings and seed, which several targets have, if any do."""
+    """Say how far rows agree about encoders of the same settings and seed, if several rows have some."""
     found: dict[str, dict[str, list[float]]] = {}
     for row in results:
         if "error" in row:
             continue
         reading = {name: value for name, value in row["cell"].items() if name not in ("settings", "looks")}
-        settings = {"init": "seed"} | row.get("resolved", row["cell"]["settings"])  # older rows do not name it
+        settings = {"init": "seed"} | row.get("resolved", row["cell"]["settings"])  # older rows lack it
         for seed, test in zip(row["seeds"], row["test"], strict=True):
             revisions = found.setdefault(json.dumps([reading, settings, seed], sort_keys=True), {})
             revisions.setdefault(str(row.get("revision")), []).append(fmean(test))
@@ -166,25 +169,25 @@ def _again(results: Results) -> Iterator[str]:
 
 
 def _claims(results: Results, seeds: int) -> str:
-    lines = [[f"**{each.name}**: {each.sentence} ({each.where})", *judge(each, results, seeds)] for each in CLAIMS]
+    lines = [[f"**{each.name}**: {each.sentence} ({each.where})", *decide(each, results, seeds)] for each in CLAIMS]
     rule = RULE.strip().format(seeds=seeds)
-    return f"## Claims\n\n{rule}\n\n{markdown.table(['claim', 'verdict', 'evidence'], lines)}"
+    return f"## Claims\n\n{rule}\n\n{summaries.table(['claim', 'verdict', 'evidence'], lines)}"
 
 
 def _fidelity(results: Results, seeds: int) -> str:
     count = next(count for name, _, count in _others(seeds) if name == "table-fidelity")
-    return f"## Fidelity\n\n{fidelity.page(results, count)}"
+    return f"## Fidelity\n\n{find_target('table-fidelity').page(results, count)}"
 
 
 def _beside(results: Results, seeds: int, name: str, graph: str) -> Beside:
     row = results.find(cell(name, graph), seeds)
     theirs = reported()["overall"][reported_as(name)]
-    alike = markdown.over_encoders(results.find(read_alike(name, graph), seeds))
-    return Beside(name, graph, row, markdown.over_encoders(row), alike, theirs[graph])
+    alike = summaries.over_encoders(results.find(read_alike(name, graph), seeds))
+    return Beside(name, graph, row, summaries.over_encoders(row), alike, theirs[graph])
 
 
 def _baselines(cells: list[Beside]) -> str:
-    """How many baselines are as good as the paper's, which are not, and which are no targets."""
+    """Say how many baselines are as good as the paper's, which are not, and which are no targets."""
     why = lambda kind, each: explained(kind, each.name, each.graph)
     baselines = [each for each in cells if not each.name.startswith("SIGNNAP")]
     targets = [each for each in baselines if each.figure and why("no_target", each) is None]
@@ -198,15 +201,15 @@ def _baselines(cells: list[Beside]) -> str:
         "## Baselines",
         f"Ours is within {TOLERANCE} points of the paper or above it in {len(known) - len(lower)} of {len(known)} cells"
         f"{in_all}. Both kinds of GCC stand beside the paper's one. These are lower:",
-        markdown.table([*columns, "read alike", "explained"], reasons) if reasons else "None.",
+        summaries.table([*columns, "read alike", "explained"], reasons) if reasons else "None.",
         "These are no targets, because the paper's figure is implausible or absent:",
-        markdown.table([*columns, "why"], implausible),
+        summaries.table([*columns, "why"], implausible),
     ]
     return "\n\n".join(part.strip() for part in paragraphs)
 
 
 def _every_cell(cells: list[Beside]) -> str:
-    ranked, lines = overall.unlabelled(), []
+    ranked, lines = unlabelled(), []
     for each in cells:
         name, graph, honest, theirs, gap = each.texts
         single = cost = "–"
@@ -219,21 +222,19 @@ def _every_cell(cells: list[Beside]) -> str:
         "The difference is that of the honest mean. Seconds are those of training all encoder seeds; they "
         "are no benchmark, since other commands may have shared the device. For *read alike* see `table-overall` below."
     )
-    return f"## Every cell\n\n{note}\n\n{markdown.table([*columns, 'device, s'], lines)}"
+    return f"## Every cell\n\n{note}\n\n{summaries.table([*columns, 'device, s'], lines)}"
 
 
 def _sections(results: Results, seeds: int) -> Iterator[str]:
-    """The page of every other target, below its picture; fidelity has its place above, authors a page of their own."""
+    """Yield the page of every other target below its picture; fidelity stands above, authors have their own."""
     folder = f"../{_folder(results)}"
     for name, target, count in _others(seeds):
         if name in ("table-fidelity", "authors"):
             continue
         picture = "" if target.figure is None else f"![{name}]({folder}/{name}.png)\n\n"
-        # what is made of graphs, not of rows, is left where it is: this page needs no graph
+        # the page of a target without cells is made of graphs, which this page does without
         text = target.page(results, count) if target.recipe() else f"See [its page]({folder}/{name}.md)."
         yield f"## {name}\n\n{picture}{text}"
 
 
-WHOLE = Target(list, page)
-#: Whatever can be made, by name: the tables and figures, and this page of all of them.
-EVERYTHING = {**TARGETS, "reproduction": WHOLE}
+REPRODUCTION = Target(list, page)

@@ -1,4 +1,7 @@
-"""The file that holds what is known of every cell."""
+"""The file of results: one row of JSON per cell and training, checked whenever it is read.
+
+People copy, merge and edit this file, so every row is checked before anything uses it.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,16 @@ from signnap.errors import SignnapError
 from signnap.storage import alone, cannot_read, write_text
 
 from .cells import Cell
-from .whole_rows import NOT_WHOLE, PER_SEED, expect_whole
 
 Rule = Callable[[Cell], Cell]
 
 
 class Results:
-    """Rows in a file of JSON lines, written anew and whole whenever one is added.
+    """Rows in a file of JSON lines. Adding a row replaces the whole file at once.
 
-    A row tells of one cell and the encoder seeds that were trained together; more seeds of that cell, trained later,
-    are another row. Several processes may add to one file: what others wrote meanwhile is read before it is replaced,
-    and of a seed that two of them trained, what was there first stays.
-    With a ``rule``, whoever asks for a cell gets what the rule makes of it.
+    A row holds one cell and the encoder seeds that were trained together; seeds trained later are another row. Several
+    processes may add to one file: each reads the rows of the others before it replaces the file. Where two processes
+    trained one seed, the earlier result stays. A ``rule`` replaces every cell that is asked for by another one.
     """
 
     def __init__(self, path: str | Path, rule: Rule = lambda cell: cell) -> None:
@@ -36,7 +37,7 @@ class Results:
         self._read()
 
     def _read(self) -> None:
-        """Take what the file holds to what is known, unless it holds what it did the last time."""
+        """Add the rows of the file to the known ones, unless the file is unchanged."""
         content = self._content()
         if content == self._read_last:
             return
@@ -58,13 +59,13 @@ class Results:
             raise cannot_read(self.path, error) from error
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """All rows, cell by cell."""
+        """Yield all rows, cell by cell."""
         return chain.from_iterable(self._rows.values())
 
     def find(self, cell: Cell, seeds: int) -> dict[str, Any] | None:
-        """What is known of a cell and its first encoder seeds, in one row; of a cell that only failed, the failure.
+        """Return the results of a cell and its first encoder seeds as one row, or its failure if it only failed.
 
-        Its seconds are the share of these seeds in what was trained together.
+        The seconds of that row are the share of these seeds in the trainings they were part of.
         """
         rows = self._rows.get(self.rule(cell).key, [])
         found = [row for row in rows if "error" not in row]
@@ -84,9 +85,9 @@ class Results:
         return merged | {name: value for name, value in (("looks", looks), ("collapsed", collapsed)) if value}
 
     def missing(self, cells: Sequence[Cell], seeds: int | Sequence[int]) -> list[tuple[Cell, list[int]]]:
-        """The cells that lack encoder seeds, each once, and which; what failed is lacking, and is tried again.
+        """Return the cells that lack encoder seeds, each once, with these seeds. Failed cells lack all seeds.
 
-        ``seeds`` is how many are wanted, of all cells or of each.
+        ``seeds`` is the wanted number of seeds of all cells, or one number for each.
         """
         wanted: dict[str, tuple[Cell, int]] = {}
         for cell, count in zip(cells, [seeds] * len(cells) if isinstance(seeds, int) else seeds, strict=True):
@@ -99,7 +100,7 @@ class Results:
         return [(cell, left) for cell, left in lacking if left]
 
     def add(self, cell: Cell, row: dict[str, Any]) -> None:
-        """Keep what was found for the seeds that nothing is known of, in the place of an earlier failure."""
+        """Keep the results of the seeds that have none yet; they replace an earlier failure."""
         known = {"cell": asdict(cell) | {"looks": [*cell.looks]}, **row}
         try:
             known = json.loads(json.dumps(known))  # as it will be read again
@@ -117,13 +118,13 @@ class Results:
             self._rows[cell.key] = [*found, row if "error" in row or all(new) else _cut(row, new)]
 
     def write(self) -> None:
-        """Write the file; before the first cell, this tells whether it can be written at all."""
+        """Write the file. Called before the first training, this fails early where the file cannot be written."""
         with self._replaced():
             pass
 
     @contextmanager
     def _replaced(self) -> Iterator[None]:
-        """The file with what others wrote to it and what the block adds; nobody else may replace it meanwhile."""
+        """Lock the file, read the rows of other processes, and write the file after the block has added its rows."""
         with alone(self.path.parent):
             self._read()
             yield
@@ -133,7 +134,7 @@ class Results:
 
 
 def _cut(row: dict[str, Any], chosen: list[bool]) -> dict[str, Any]:
-    """A row of the chosen seeds alone, with their share of the seconds in which all were trained together."""
+    """Return a row of the chosen seeds alone, with their share of the seconds."""
     cut = row | {name: [*compress(row[name], chosen)] for name in PER_SEED}
     cut["seconds"] = round(row["seconds"] * sum(chosen) / len(chosen), 3)
     if "looks" in row:
@@ -141,3 +142,133 @@ def _cut(row: dict[str, Any], chosen: list[bool]) -> dict[str, Any]:
     if "collapsed" in row:
         cut["collapsed"] = {seed: why for seed, why in row["collapsed"].items() if int(seed) in cut["seeds"]}
     return cut
+
+
+# -- what a whole row is -----------------------------------------------------------------------------------------------
+
+#: The exceptions that checking bad data raises, also where it is nested too deeply or too large for a float.
+NOT_WHOLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+#: The fields with one value per encoder seed, in the order of ``seeds``.
+PER_SEED = ("seeds", "iterations", "test", "val")
+
+#: The type of every field of a cell, as JSON has it.
+_CELL = {name: type(value) for name, value in (asdict(Cell("", "")) | {"looks": []}).items()}
+_PLAIN = {str, int, float, bool, type(None)}
+#: The most seconds that a row may have: three hundred years.
+_LONGEST = 1e10
+#: The largest sum of absolute values, so that means stay finite.
+_LARGEST = 1e100
+
+_CURVES = {"iteration": [0.0], "train": [0.0], "val": [0.0]}
+#: The shape of each measurement, by example: a list stands for one of any length.
+SHAPES: dict[str, Any] = {
+    "spread": {"distance": 0.0, "relative_distance": 0.0, "effective_rank": 0.0},
+    "map": {"x": [0.0], "y": [0.0], "class": [0]},
+    "silhouette": 0.0,
+    "probe-curves": _CURVES,
+    "training-curves": _CURVES,
+    "stability": {"matrix": [[0.0]], "mean": 0.0, "centred": 0.0},
+}
+#: Measurements that other encoder seeds than the first may lack: null stands in their place.
+_FIRST_ONLY = ("map", "probe-curves", "training-curves")
+
+
+def expect_whole(row: Any) -> None:
+    """Raise one of ``NOT_WHOLE`` unless a row has all that its readers need, each of its kind.
+
+    The row of a failed cell needs its seeds and the error only. Fields that early versions did not record may be
+    absent.
+    """
+    cell, seeds = row["cell"], row["seeds"]
+    _expect(isinstance(cell, dict) and {name: type(value) for name, value in cell.items()} == _CELL)
+    _expect({*map(type, cell["looks"])} <= {str})
+    _expect(_is_counts(seeds) and len({*seeds}) == len(seeds) > 0)
+    if "error" in row:
+        _expect(isinstance(row["error"], str))
+        return
+    _expect(_is_plain(cell["settings"]))
+    _expect(isinstance(row["device"], str) and row["device"] != "" and _is_between(row["seconds"], 0, _LONGEST))
+    _expect(_is_counts(row["iterations"]) and _is_marks(row["test"]) and _is_marks(row["val"]))
+    _expect(all(len(row[name]) == len(seeds) for name in PER_SEED))
+    _expect(_are_measurements(row.get("looks", {}), cell["looks"], len(seeds)))
+    for name, is_right in _OPTIONAL.items():
+        _expect(name not in row or is_right(row[name]))
+    _expect({*row.get("collapsed", ())} <= {*map(str, seeds)})
+
+
+def _expect(right: bool) -> None:
+    if not right:
+        raise ValueError
+
+
+def _is_between(value: Any, least: float, most: float) -> bool:
+    """Whether this is a number in that range; true and NaN are not."""
+    return type(value) in (int, float) and least <= value <= most
+
+
+def _is_counts(values: Any) -> bool:
+    return isinstance(values, list) and {*map(type, values)} <= {int} and min(values, default=0) >= 0
+
+
+def _is_marks(marks: Any) -> bool:
+    """Whether these are numbers for one or more probes of every encoder seed, none of them NaN."""
+    return isinstance(marks, list) and all(
+        _is_shaped(probes, [0.0]) and probes and sum(probes) == sum(probes) for probes in marks
+    )
+
+
+def _is_plain(settings: Any) -> bool:
+    return isinstance(settings, dict) and {*map(type, settings.values())} <= _PLAIN
+
+
+def _is_reasons(collapsed: Any) -> bool:
+    return isinstance(collapsed, dict) and {*map(type, collapsed.values())} <= {str}
+
+
+def _is_words(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _are_measurements(looks: Any, names: list[str], seeds: int) -> bool:
+    """Whether these are the measurements of a cell, and no others, at every encoder seed."""
+    if not isinstance(looks, dict) or {*looks} != {*names}:
+        return False
+    return all(
+        isinstance(found, list) and len(found) == seeds and all(_is_measurement(name, each) for each in found)
+        for name, found in looks.items()
+    )
+
+
+def _is_measurement(name: str, found: Any) -> bool:
+    return (found is None and name in _FIRST_ONLY) or _is_shaped(found, SHAPES[name])
+
+
+def _is_shaped(found: Any, like: Any) -> bool:
+    """Whether numbers are nested as in the example; lists beside each other are equally long, a matrix is square."""
+    if isinstance(like, dict):
+        lengths = {len(each) for each in found.values() if isinstance(each, list)}
+        return {*found} == {*like} and len(lengths) <= 1 and all(_is_shaped(found[name], like[name]) for name in like)
+    if not isinstance(like, list):
+        return _is_numbers([found], type(like))
+    if not isinstance(found, list):
+        return False
+    if isinstance(like[0], list):
+        return len(found) > 0 and all(_is_shaped(each, like[0]) and len(each) == len(found) for each in found)
+    return _is_numbers(found, type(like[0]))
+
+
+def _is_numbers(values: list[Any], kind: type) -> bool:
+    """Whether these are numbers of that type (true is none) with a finite sum, or NaN, which a measurement may be.
+
+    Lists are long, so the loops are those of built-in functions.
+    """
+    return {*map(type, values)} <= {int, kind} and not sum(map(abs, values)) > _LARGEST
+
+
+_OPTIONAL: dict[str, Callable[[Any], bool]] = {
+    "resolved": _is_plain,
+    "collapsed": _is_reasons,
+    "signnap": _is_words,
+    "revision": _is_words,
+    "peak_memory_mb": lambda value: value is None or _is_between(value, 0, _LONGEST),
+}

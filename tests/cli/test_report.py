@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from signnap_paper.cells import quickened
 from signnap_paper.paper import cell
-from signnap_paper.quick import quickened
 from signnap_paper.results import Results
 
 ROWS = Path(__file__).resolve().parents[2] / "results" / "rows.jsonl"

@@ -11,11 +11,10 @@ import pytest
 from signnap.data.synthetic import synthetic_graph
 from signnap.errors import SignnapError
 from signnap.evaluate import logistic, summarize
+from signnap_paper import authors, runner
 from signnap_paper import cli as reproduce
-from signnap_paper import runner
-from signnap_paper.cells import Cell
-from signnap_paper.quick import BANNER
-from signnap_paper.targets import Target, authors
+from signnap_paper.cells import BANNER, Cell
+from signnap_paper.targets import Target
 
 GRAPH = synthetic_graph(nodes=240, communities=3, words=60)
 SPLIT = "per-class:10:10"
@@ -138,7 +137,7 @@ def test_every_cell_fails(small, command, monkeypatch):
 
 
 def test_a_cell_twice_is_one(small, command, monkeypatch):
-    monkeypatch.setattr("signnap_paper.quick.quickened", lambda cell: replace(cell, graph="cora", split=SPLIT))
+    monkeypatch.setattr("signnap_paper.cells.quickened", lambda cell: replace(cell, graph="cora", split=SPLIT))
     monkeypatch.setattr(authors, "figures", lambda: [figure("raw", "cora"), figure("raw", "pubmed")])
     result = command("reproduce", "authors", "--quick", "--device", "cpu", "--limit", 0)
     assert result.err.endswith("; 1 of 1 cells are missing: run the same command again\n")
@@ -192,9 +191,9 @@ def two(small, monkeypatch):
     table = Target(lambda: [raw], page([raw]), seeds=1)
     figure = Target(lambda: [raw, dgi], page([raw, dgi]), lambda results, seeds: f"drawn for {seeds}", seeds=2)
     targets = {"table": table, "figure": figure}
-    monkeypatch.setattr(reproduce, "TARGETS", (reproduce.TARGETS[0], *targets))
-    monkeypatch.setattr("signnap_paper.reproduction.EVERYTHING", targets)
-    monkeypatch.setattr("signnap_paper.report.canvas.save", lambda figure, stem: Path(f"{stem}.png").write_text(figure))
+    monkeypatch.setattr(reproduce, "HOMES", {"authors": "", **targets})
+    monkeypatch.setattr(reproduce, "find_target", targets.__getitem__)
+    monkeypatch.setattr("signnap_paper.plots.save", lambda figure, stem: Path(f"{stem}.png").write_text(figure))
     return small
 
 

@@ -12,8 +12,8 @@ from signnap.data.synthetic import synthetic_graph
 from signnap.evaluate import PROBES, summarize
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
+from signnap_paper import authors
 from signnap_paper.results import Results
-from signnap_paper.targets import TARGETS, authors
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = authors.figures()
@@ -34,7 +34,7 @@ def test_every_figure_can_be_run(figure, labelled):
     assert NEEDED <= figure.keys() <= NEEDED | ALLOWED
     assert 0 < figure["mean"] < 100 and 0 < figure.get("std", 1) < 10
     assert figure["source"] and not re.search(r"[|\n]", figure["source"])  # it stands in a table
-    cell, method = authors.cell(figure, figure["probes"][0]), method_class(figure["method"])
+    cell, method = authors.figure_cell(figure, figure["probes"][0]), method_class(figure["method"])
     assert cell.graph in DATASETS
     settings = resolve({**cell.settings, "method": cell.method}, dataset=cell.graph)
     method(**cell.settings)
@@ -63,7 +63,7 @@ def test_no_figure_stands_there_twice():
 )  # fmt: skip
 def test_verdicts(ours, std, word):
     figure = {"mean": 80.0} | ({} if std is None else {"std": std})
-    assert authors.verdict(summarize([ours - 5, ours + 5]), figure) == word  # our own spread excuses nothing
+    assert authors.compare(summarize([ours - 5, ours + 5]), figure) == word  # our own spread excuses nothing
 
 
 # -- the table -------------------------------------------------------------------------------------------------------
@@ -105,19 +105,19 @@ def few(monkeypatch, tmp_path):
     monkeypatch.setattr(authors, "figures", lambda: FEW)
     results = Results(tmp_path / "rows.jsonl")
     for number, test in {0: [[79.0, 81.0], [81.0, 83.0]], 2: [[65.0]], 3: [[80.0], [82.0]], 6: [[80.0]]}.items():
-        results.add(authors.cell(FEW[number], "logistic"), row(test))
-    results.add(authors.cell(FEW[4], "logistic"), failed())
+        results.add(authors.figure_cell(FEW[number], "logistic"), row(test))
+    results.add(authors.figure_cell(FEW[4], "logistic"), failed())
     return results
 
 
 def test_every_cell_is_run_once(few):
-    cells = [authors.cell(figure, "logistic") for figure in FEW]
+    cells = [authors.figure_cell(figure, "logistic") for figure in FEW]
     assert cells[0] == cells[1]  # what the authors found, and what others did
-    assert authors.recipe() == cells[1:]
+    assert authors.AUTHORS.recipe() == cells[1:]
 
 
 def test_the_table(few):
-    _, rows = cells_of(authors.page(few, 2))
+    _, rows = cells_of(authors.AUTHORS.page(few, 2))
     assert [row["verdict"] for row in rows] == ["agrees", "above", "above", "misses", "failed", "not run", "agrees"]
     assert [row["graph"] for row in rows] == [each["graph"] for each in FEW]
     first = rows[0]  # the mean of each encoder's probes, then over encoders
@@ -129,15 +129,15 @@ def test_the_table(few):
 
 
 def test_the_sentence_counts_own_figures_only(few):
-    head, _ = cells_of(authors.page(few, 2))
+    head, _ = cells_of(authors.AUTHORS.page(few, 2))
     counted = "1 agrees, 1 above, 1 misses, 1 failed, 1 not run"
     assert head == f"Of 5 figures that authors report for their own methods: {counted}."
 
 
 def test_nothing_is_known_of_other_cells(few, tmp_path):
-    head, rows = cells_of(authors.page(Results(tmp_path / "none.jsonl"), 2))
+    head, rows = cells_of(authors.AUTHORS.page(Results(tmp_path / "none.jsonl"), 2))
     assert {row["verdict"] for row in rows} == {"not run"} and "5 not run" in head
-    _, rows = cells_of(authors.page(few, 1))  # the first encoder alone
+    _, rows = cells_of(authors.AUTHORS.page(few, 1))  # the first encoder alone
     assert (rows[0]["ours"], rows[3]["ours"]) == ("80.0", "80.0")
 
 
@@ -147,6 +147,6 @@ def test_the_page_shows_the_rows():
         pytest.skip("there are no rows here: signnap reproduce authors makes them")
     page = (ROOT / "docs" / "methods.md").read_text("utf-8")
     (shown,) = re.findall("<!-- authors: begin -->\n(.*?)<!-- authors: end -->", page, re.DOTALL)
-    assert shown.strip() == authors.page(Results(path), TARGETS["authors"].seeds).strip(), (
+    assert shown.strip() == authors.AUTHORS.page(Results(path), authors.AUTHORS.seeds).strip(), (
         "put results/authors.md between the markers"
     )

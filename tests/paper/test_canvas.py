@@ -6,19 +6,19 @@ import matplotlib
 import pytest
 
 from signnap.errors import SignnapError
-from signnap_paper.report import canvas as module
-from signnap_paper.report.canvas import Style, canvas, manner, name_series, save, say_below, say_empty, styled
+from signnap_paper import plots as module
+from signnap_paper.plots import Style, add_legend, canvas, plot_style, save, series_styles, write_below, write_inside
 
 
 def drawn():
-    with manner():
+    with plot_style():
         figure = canvas(5, 2)
         for number, axes in enumerate(figure.subplots(1, 2)):
             axes.plot([0, 1], [number, 2], label="both")
             axes.scatter([0, 1], [1, 1], rasterized=True)
             axes.set_ylabel("a label")
-        name_series(figure)
-        say_below(figure, "A note.")
+        add_legend(figure)
+        write_below(figure, "A note.")
     return figure
 
 
@@ -50,15 +50,15 @@ def test_a_series_is_named_once():
     assert [text.get_text() for text in legend.texts] == ["both"]
     bare = canvas(1, 1)
     bare.subplots().plot([1, 2])
-    name_series(bare)
+    add_legend(bare)
     assert bare.legends == []
 
 
 def test_a_note_is_wrapped_and_takes_nothing_from_the_panels():
     figure = canvas(2, 1)
-    say_below(figure, "")
+    write_below(figure, "")
     assert figure.get_figheight() == 1 and figure.get_supxlabel() == ""
-    say_below(figure, "word " * 30)
+    write_below(figure, "word " * 30)
     lines = figure.get_supxlabel().splitlines()
     assert len(lines) > 2 and " ".join(lines).split() == ["word"] * 30
     assert figure.get_figheight() > 1 + 0.1 * len(lines)
@@ -66,14 +66,14 @@ def test_a_note_is_wrapped_and_takes_nothing_from_the_panels():
 
 def test_a_note_stays_inside_the_figure():
     figure = canvas(4, 1)
-    say_below(figure, "SIGNNAP(GCN) 1024, DropEdge(GCN) 512; " * 8)
+    write_below(figure, "SIGNNAP(GCN) 1024, DropEdge(GCN) 512; " * 8)
     figure.draw_without_rendering()
     assert figure._supxlabel.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_an_empty_panel_says_why():
     axes = canvas(1, 1).subplots()
-    say_empty(axes, "failed")
+    write_inside(axes, "failed")
     assert [text.get_text() for text in axes.texts] == ["failed"]
     assert list(axes.get_xticks()) == list(axes.get_yticks()) == []
 
@@ -85,12 +85,12 @@ def test_colours_differ():
 
 def test_styles_are_those_that_were_given_or_by_place():
     own = Style(module.COLOURS[0], "x")
-    found = styled(["GRACE", "ours", "GRACE", "MVGRL"], {"ours": own, "another": own})
+    found = series_styles(["GRACE", "ours", "GRACE", "MVGRL"], {"ours": own, "another": own})
     assert list(found) == ["GRACE", "ours", "MVGRL"] and found["ours"] == own
     assert [found[name].colour for name in ("GRACE", "MVGRL")] == [*module.COLOURS[1:3]]
     many = [str(number) for number in range(len(module.COLOURS) + 1)]
-    assert styled(many, None)[many[-1]] == styled(many, None)["0"]
-    assert len({*styled(many[:-1], {"0": own}).values()}) == len(module.COLOURS)
+    assert series_styles(many, None)[many[-1]] == series_styles(many, None)["0"]
+    assert len({*series_styles(many[:-1], {"0": own}).values()}) == len(module.COLOURS)
 
 
 def test_without_matplotlib_one_sentence_says_so(monkeypatch):

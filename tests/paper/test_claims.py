@@ -8,19 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_rows import failed, looked, row
 
-from signnap_paper.claims import CLAIMS, judge
-from signnap_paper.claims.verdict import worded
+from signnap_paper import depth, paper, representations, sweeps, tables
+from signnap_paper.claims import CLAIMS
 from signnap_paper.paper import GRAPHS, ROWS, cell, read_alike, reported, reported_as
 from signnap_paper.results import Results
-from signnap_paper.targets import (
-    depths,
-    dimensions,
-    hyperparameters,
-    overall,
-    overfitting,
-    perturbations,
-    stability,
-)
+from signnap_paper.targets import find_target
+from signnap_paper.verdict import decide, in_words
 
 NAMED = {claim.name: claim for claim in CLAIMS}
 every_claim = pytest.mark.parametrize("name", NAMED)
@@ -36,7 +29,7 @@ def accuracy(cell, good):
     swept = ours and not EXTREME.keys().isdisjoint(settings)
     start = (80.0, 80.0) if ours else (75.0, 95.0)
     worlds = [  # what is asked of a cell, its accuracy where things are good, and where they are not
-        (settings.get("layers") == max(depths.DEPTHS), (78.0, 5.0) if ours else (50.0, 50.0)),
+        (settings.get("layers") == max(depth.DEPTHS), (78.0, 5.0) if ours else (50.0, 50.0)),
         ("layers" in settings and cell.method == "dropedge", (76.0, 94.0)),
         (labelled and cell.graph == "coauthor_physics", (90.0, 90.0)),
         (ours and settings["backbone"] == "sage" and cell.graph == "facebook", (81.0, 80.0)),
@@ -91,7 +84,7 @@ def world(path, claim, good_seeds=range(SEEDS), instead=(), leave_out=()):
 @pytest.fixture
 def verdict(tmp_path):
     def judged(name, **changes):
-        return judge(NAMED[name], world(tmp_path / "rows.jsonl", NAMED[name], **changes), SEEDS).text
+        return decide(NAMED[name], world(tmp_path / "rows.jsonl", NAMED[name], **changes), SEEDS).text
 
     return judged
 
@@ -122,12 +115,10 @@ def test_unknown(name, verdict):
 
 @every_claim
 def test_a_claim_says_what_it_is_about(name, tmp_path):
-    from signnap_paper.targets import TARGETS
-
     claim = NAMED[name]
     assert claim.sentence.endswith(".") and claim.where and "|" not in claim.sentence
-    assert {cell.key for cell in claim.cells()} <= {cell.key for cell in TARGETS[claim.target].recipe()}
-    evidence = judge(claim, Results(tmp_path / "none.jsonl"), SEEDS).evidence
+    assert {cell.key for cell in claim.cells()} <= {cell.key for cell in find_target(claim.target).recipe()}
+    evidence = decide(claim, Results(tmp_path / "none.jsonl"), SEEDS).evidence
     assert evidence == f"`signnap reproduce {claim.target}` fills them in."
 
 
@@ -140,7 +131,7 @@ def test_every_claim_has_a_name_of_its_own():
 
 @given(st.booleans(), st.lists(st.booleans(), min_size=1, max_size=11))
 def test_the_rule(means, singles):
-    true, text = sum(singles), worded(means, singles)
+    true, text = sum(singles), in_words(means, singles)
     assert text.startswith("holds (") == (means and true > len(singles) / 2)
     assert (text == "does not hold") == (true == 0 and not means)
     assert text.startswith("holds only on average") == (true == 0 and means)
@@ -152,9 +143,9 @@ def test_the_rule(means, singles):
 def test_the_rule_does_not_see_the_order_of_seeds_and_gains_by_more(means, singles, source):
     mixed = [*singles]
     source.shuffle(mixed)
-    assert worded(means, mixed) == worded(means, singles)
-    if worded(means, singles).startswith("holds ("):
-        assert worded(True, [*singles, True]).startswith("holds (")
+    assert in_words(means, mixed) == in_words(means, singles)
+    if in_words(means, singles).startswith("holds ("):
+        assert in_words(True, [*singles, True]).startswith("holds (")
 
 
 def test_only_seeds_that_all_cells_have_are_checked_singly(tmp_path):
@@ -162,12 +153,12 @@ def test_only_seeds_that_all_cells_have_are_checked_singly(tmp_path):
     first, *rest = [(cell, made(cell, range(SEEDS))) for cell in claim.cells()]
     few = {key: value[:2] if isinstance(value, list) else value for key, value in first[1].items()}
     few["looks"] = {name: found[:2] for name, found in few["looks"].items()}
-    assert judge(claim, results_of(tmp_path / "a", [(first[0], few), *rest]), SEEDS).text == "holds (2 of 2 seeds)"
+    assert decide(claim, results_of(tmp_path / "a", [(first[0], few), *rest]), SEEDS).text == "holds (2 of 2 seeds)"
     other = [(cell, {**found, "seeds": [5, 6, 7, 8, 9]}) for cell, found in rest]
-    apart = judge(claim, results_of(tmp_path / "b", [first, *other]), 10)
+    apart = decide(claim, results_of(tmp_path / "b", [first, *other]), 10)
     assert apart.text == "holds only on average (no seed in common)"
     worst = [(cell, {**made(cell, ()), "seeds": [5, 6, 7, 8, 9]}) for cell, _ in rest]
-    assert judge(claim, results_of(tmp_path / "c", [first, *worst]), 10).text == "does not hold (no seed in common)"
+    assert decide(claim, results_of(tmp_path / "c", [first, *worst]), 10).text == "does not hold (no seed in common)"
 
 
 # -- what each claim asks for ------------------------------------------------------------------------------------------
@@ -177,19 +168,19 @@ def constant(value):
     return row([[value]] * SEEDS)
 
 
-ALIKE = [(name, graph) for name in overall.unlabelled() for graph in GRAPHS]
+ALIKE = [(name, graph) for name in paper.unlabelled() for graph in GRAPHS]
 
 
 def test_ranks_of_the_papers_own_numbers(tmp_path):
     figure = lambda name, graph: (reported()["overall"].get(name, {}).get(graph) or [0.0])[0]
     rows = [(cell(name, graph), constant(figure(name, graph))) for name in ROWS for graph in GRAPHS]
     results = results_of(tmp_path / "rows.jsonl", rows)
-    same, best, alike = (judge(claim, results, SEEDS) for claim in CLAIMS[:3])
-    labels = judge(NAMED["exceeds supervised models in some cases"], results, SEEDS)
+    same, best, alike = (decide(claim, results, SEEDS) for claim in CLAIMS[:3])
+    labels = decide(NAMED["exceeds supervised models in some cases"], results, SEEDS)
     assert {same.text, best.text, labels.text} == {"holds (5 of 5 seeds)"}
     assert alike.text.startswith("not known yet: 96 of 96 cells")  # they are cells of their own
     rows = [(read_alike(name, graph), constant(figure(name, graph) + (name == "GCC") * 20)) for name, graph in ALIKE]
-    alike = judge(CLAIMS[2], results_of(tmp_path / "alike.jsonl", rows), SEEDS)
+    alike = decide(CLAIMS[2], results_of(tmp_path / "alike.jsonl", rows), SEEDS)
     assert alike.text == "does not hold" and "the best peer, GCC, 1.00" in alike.evidence
     ours, theirs = same.evidence.split(" The paper: ")
     wins = "it beats all peers on 2 of 6 graphs (pubmed, coauthor_cs)."
@@ -219,7 +210,7 @@ def test_ranks_of_the_papers_own_numbers(tmp_path):
 def test_what_the_paper_says_is_true_of_its_own_numbers(name, theirs, tmp_path):
     figure = lambda name, graph: (reported()["overall"].get(reported_as(name), {}).get(graph) or [0.0])[0]
     rows = [(cell(name, graph), constant(figure(name, graph))) for name in ROWS for graph in GRAPHS]
-    verdict = judge(NAMED[name], results_of(tmp_path / "rows.jsonl", rows), SEEDS)
+    verdict = decide(NAMED[name], results_of(tmp_path / "rows.jsonl", rows), SEEDS)
     ours, _, paper = verdict.evidence.partition(" The paper: ")
     assert verdict.text == "holds (5 of 5 seeds)" and paper.startswith(theirs)
     assert ours == f"GraphSage less GCN: {paper}" or "GCC, with features" in ours
@@ -228,10 +219,10 @@ def test_what_the_paper_says_is_true_of_its_own_numbers(name, theirs, tmp_path):
 def test_noise_on_the_papers_own_numbers(tmp_path):
     rows = [
         (cell("SIGNNAP(GCN)", graph, **changes), constant(reported()["perturbations"][name][graph]))
-        for name, changes in perturbations.ROWS.items()
+        for name, changes in tables.PERTURBED.items()
         for graph in GRAPHS
     ]
-    verdict = judge(NAMED["noise on attributes teaches less than DropEdge"], results_of(tmp_path / "a", rows), SEEDS)
+    verdict = decide(NAMED["noise on attributes teaches less than DropEdge"], results_of(tmp_path / "a", rows), SEEDS)
     ours, theirs = verdict.evidence.removeprefix("Ours: ").split(" The paper: ")
     assert verdict.text == "holds (5 of 5 seeds)" and ours == theirs
     assert ours.endswith("of 6 graphs worse Gaussian on 5, Laplace on 5, Uniform on 6.")
@@ -244,7 +235,7 @@ def test_both_kinds_of_gcc_are_peers(verdict):
 
 
 def test_the_best_backbone_is_enough(verdict):
-    others = [n for n in overall.unlabelled() if n.startswith("SIGNNAP") and n != "SIGNNAP(GAT)"]
+    others = [n for n in paper.unlabelled() if n.startswith("SIGNNAP") and n != "SIGNNAP(GAT)"]
     worse = [(cell(name, graph), constant(1.0)) for name in others for graph in GRAPHS]
     assert verdict("better than unsupervised peers", instead=worse) == "does not hold"
     assert verdict("better than unsupervised peers, best backbone", instead=worse) == "holds (5 of 5 seeds)"
@@ -252,7 +243,7 @@ def test_the_best_backbone_is_enough(verdict):
 
 @pytest.mark.parametrize("few, many", [(90.0, 60.0), (52.0, 49.0)])  # best but loses more; loses less but is not best
 def test_depth_needs_both(few, many, verdict):
-    ours = [overfitting.cell_of("SIGNNAP(GCN)", depth) for depth in (2, 10)]
+    ours = [depth.fitted_cell("SIGNNAP(GCN)", layers) for layers in (2, 10)]
     looks = made(ours[0], range(SEEDS))["looks"]
     instead = [(ours[0], constant(few) | {"looks": looks}), (ours[1], constant(many))]
     assert verdict("holds up with depth on facebook", instead=instead) == "does not hold"
@@ -260,14 +251,14 @@ def test_depth_needs_both(few, many, verdict):
 
 @pytest.mark.parametrize("train, val", [(80.0, 70.0), (99.0, 85.0), (95.0, 85.0)])
 def test_overfitting_needs_both_and_no_ties(train, val, verdict):
-    ours = overfitting.cell_of("SIGNNAP(GCN)", 2)
+    ours = depth.fitted_cell("SIGNNAP(GCN)", 2)
     curve = {"iteration": [1, 11], "train": [0.0, train], "val": [99.0, val]}
     rows = constant(80.0) | {"looks": {"probe-curves": [curve] * SEEDS}}
     assert verdict("does not over-fit", instead=[(ours, rows)]) == "does not hold"
 
 
 def test_the_two_cosines_are_told_apart(verdict):
-    flat = stability.cell_of("DGI")
+    flat = representations.stability_cell("DGI")
     matrix = [[1.0, 1.0], [1.0, 1.0]]
     looks = {"stability": [{"matrix": matrix, "mean": 1.0, "centred": 0.0}] * SEEDS}
     instead = [(flat, constant(80.0) | {"looks": looks})]
@@ -279,13 +270,13 @@ def test_the_scaled_matrix_is_another_thing_than_its_mean(verdict):
     """A high mean with equal entries scales to the ones of the diagonal alone."""
     flat = [[1.0, 0.9, 0.9], [0.9, 1.0, 0.9], [0.9, 0.9, 1.0]]
     looks = {"stability": [{"matrix": flat, "mean": 0.95, "centred": 0.0}] * SEEDS}
-    instead = [(stability.cell_of("SIGNNAP(GCN)"), constant(80.0) | {"looks": looks})]
+    instead = [(representations.stability_cell("SIGNNAP(GCN)"), constant(80.0) | {"looks": looks})]
     assert verdict("more stable", instead=instead) == "holds (5 of 5 seeds)"
     assert verdict("more stable, as the paper scales", instead=instead) == "does not hold"
 
 
 def test_all_noise_has_to_be_worse(verdict):
-    better = [(perturbations.cell_of("Uniform", graph), constant(80.5)) for graph in GRAPHS]
+    better = [(tables.perturbed_cell("Uniform", graph), constant(80.5)) for graph in GRAPHS]
     assert verdict("noise on attributes teaches less than DropEdge", instead=better) == "does not hold"
 
 
@@ -296,24 +287,24 @@ def test_a_backbone_that_is_always_better(verdict):
 
 def test_one_graph_is_enough_to_exceed_labels_but_not_dgi(verdict):
     low = [
-        (dimensions.cell_of("SIGNNAP(GCN)", graph, dim), constant(1.0))
-        for graph in dimensions.GRAPHS[1:]
-        for dim in dimensions.DIMENSIONS
+        (sweeps.width_cell("SIGNNAP(GCN)", graph, dim), constant(1.0))
+        for graph in sweeps.WIDTH_GRAPHS[1:]
+        for dim in sweeps.WIDTHS
     ]
     assert verdict("exceeds supervised models over latent dimensions", instead=low) == "holds (5 of 5 seeds)"
     assert verdict("better over latent dimensions", instead=low) == "does not hold"
 
 
 def test_dgi_has_to_be_best_with_the_widest_everywhere(verdict):
-    narrow = [(dimensions.cell_of("DGI", "facebook", 256), constant(99.0))]
+    narrow = [(sweeps.width_cell("DGI", "facebook", 256), constant(99.0))]
     assert verdict("DGI needs width", instead=narrow) == "does not hold"
 
 
 def test_perturbations_are_compared_on_average(verdict, tmp_path):
-    noisy = [(cell("SIGNNAP(GCN)", graph, **perturbations.ROWS["Laplace"]), constant(80.5)) for graph in GRAPHS[:5]]
+    noisy = [(cell("SIGNNAP(GCN)", graph, **tables.PERTURBED["Laplace"]), constant(80.5)) for graph in GRAPHS[:5]]
     name = "DropEdge is the best perturbation"
     assert verdict(name, instead=noisy) == "holds (5 of 5 seeds)"  # 75 on the sixth costs more
-    evidence = judge(NAMED[name], Results(tmp_path / "rows.jsonl"), SEEDS).evidence
+    evidence = decide(NAMED[name], Results(tmp_path / "rows.jsonl"), SEEDS).evidence
     assert "DropEdge is best on 1 of 6. The paper: mean over graphs DropEdge 83.00" in evidence
     assert evidence.endswith("DropEdge is best on 3 of 6.")
 
@@ -323,18 +314,18 @@ def test_near_the_best_is_within_one_deviation(gap, text, verdict):
     deviation = 0.1 * (10 / 4) ** 0.5  # of 0, 0.1, …, 0.4
     assert 0.1 < deviation < 0.3
     better = row([[80.0 + gap + 0.1 * seed] for seed in range(SEEDS)])
-    rival = hyperparameters.cell_of("negatives", 256)
+    rival = sweeps.swept_cell("negatives", 256)
     assert verdict("K ≈ 1024", instead=[(rival, better)]) == text
 
 
 def test_either_share_of_dropped_edges_will_do(verdict):
-    best = lambda value: [(hyperparameters.cell_of("drop_edge", value), constant(90.0))]
+    best = lambda value: [(sweeps.swept_cell("drop_edge", value), constant(90.0))]
     assert verdict("ρ ≈ 0.3 to 0.5", instead=best(0.5)) == "holds (5 of 5 seeds)"
     assert verdict("ρ ≈ 0.3 to 0.5", instead=best(0.7)) == "does not hold"
 
 
 def test_training_that_ends_in_nan_is_an_answer_where_it_is_expected(verdict):
-    low, own = (hyperparameters.cell_of("temperature", value) for value in (0.02, 0.1))
+    low, own = (sweeps.swept_cell("temperature", value) for value in (0.02, 0.1))
     name, unknown = "A much lower τ hurts", "not known yet: 1 of 2 cells are missing"
     assert verdict(name, instead=[(low, DIVERGED)]) == "holds (5 of 5 seeds)"
     assert verdict(name, instead=[(low, failed(SEEDS))]) == unknown
@@ -343,14 +334,14 @@ def test_training_that_ends_in_nan_is_an_answer_where_it_is_expected(verdict):
 
 
 def test_a_little_worse_is_not_clearly_worse(verdict):
-    low = hyperparameters.cell_of("temperature", 0.02)
+    low = sweeps.swept_cell("temperature", 0.02)
     near = row([[79.9 + 0.1 * seed] for seed in range(SEEDS)])
     assert verdict("A much lower τ hurts", instead=[(low, near)]) == "does not hold"
 
 
-@pytest.mark.parametrize("graph", dimensions.GRAPHS)
+@pytest.mark.parametrize("graph", sweeps.WIDTH_GRAPHS)
 def test_dimensions_on_every_graph(graph, verdict):
-    wild = [(dimensions.cell_of("SIGNNAP(GCN)", graph, 32), constant(10.0))]
+    wild = [(sweeps.width_cell("SIGNNAP(GCN)", graph, 32), constant(10.0))]
     assert verdict("stable over latent dimensions", instead=wild) == "does not hold"
 
 
@@ -358,11 +349,11 @@ def test_dimensions_on_every_graph(graph, verdict):
 def test_evidence_follows_the_rows(name, tmp_path):
     """Whoever changes a number reads another one."""
     claim = NAMED[name]
-    before = judge(claim, world(tmp_path / "a", claim), SEEDS).evidence
+    before = decide(claim, world(tmp_path / "a", claim), SEEDS).evidence
     changed = claim.cells()[0 if "supervised models" in name else -1]
     looks = {kind: [look(changed, kind, False)] * SEEDS for kind in changed.looks if kind != "map"}
     other = constant(12.5) | {"looks": looked(changed, 0.5, SEEDS) | looks}
-    after = judge(claim, world(tmp_path / "b", claim, instead=[(changed, other)]), SEEDS).evidence
+    after = decide(claim, world(tmp_path / "b", claim, instead=[(changed, other)]), SEEDS).evidence
     assert before.endswith(".") and "|" not in before and before != after
 
 
@@ -372,6 +363,6 @@ def test_a_shared_place_is_not_a_better_one(verdict):
 
 
 def test_near_the_best_is_by_the_deviation_of_the_best(verdict):
-    rival = hyperparameters.cell_of("negatives", 256)
+    rival = sweeps.swept_cell("negatives", 256)
     wild = row([[79.2 + seed] for seed in range(SEEDS)])  # ours: 80.0, 80.1, …, 80.4
     assert verdict("K ≈ 1024", instead=[(rival, wild)]) == "holds (3 of 5 seeds)"

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from signnap_paper.paper import explanations
-from signnap_paper.reproduction import EVERYTHING
 from signnap_paper.results import Results
+from signnap_paper.targets import HOMES, find_target
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
 #: The page of all of it is a part of the documentation.
-PLACES = {name: RESULTS / f"{name}.md" for name in EVERYTHING} | {"reproduction": ROOT / "docs" / "reproduction.md"}
+PLACES = {name: RESULTS / f"{name}.md" for name in HOMES} | {"reproduction": ROOT / "docs" / "reproduction.md"}
 PAGES = [
     pytest.param(name, marks=[pytest.mark.data] if name == "table-datasets" else [])
     for name, place in PLACES.items()
@@ -29,13 +29,13 @@ def rows():
 def test_a_page_is_what_its_rows_make(name, rows, request, monkeypatch):
     if name == "table-datasets":  # it is made of the graphs themselves
         monkeypatch.setenv("SIGNNAP_DATA", str(request.getfixturevalue("raw_data")))
-    made = EVERYTHING[name].text(name, rows, EVERYTHING[name].seeds)
+    made = find_target(name).text(name, rows, find_target(name).seeds)
     assert PLACES[name].read_text("utf-8") == made, "make it again: make pages"
 
 
 @pytest.mark.skipif(not (RESULTS / "rows.jsonl").exists(), reason="there are no rows here")
 def test_every_row_that_is_kept_belongs_to_a_target(rows):
-    wanted = {cell.key for target in EVERYTHING.values() for cell in target.recipe()}
+    wanted = {cell.key for name in HOMES for cell in find_target(name).recipe()}
     assert [key for key in rows._rows if key not in wanted] == []
 
 

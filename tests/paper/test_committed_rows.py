@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from signnap.methods.registry import method_class
+from signnap_paper import tables
 from signnap_paper.cells import Cell
+from signnap_paper.paper import cell
 from signnap_paper.results import Results
 from signnap_paper.runner import resolved
-from signnap_paper.targets import grid
 
 ROWS = Path(__file__).resolve().parents[2] / "results" / "rows.jsonl"
 pytestmark = pytest.mark.skipif(not ROWS.exists(), reason="there are no rows here")
@@ -31,12 +32,12 @@ def test_presets_are_those_that_the_rows_were_trained_with():
 
 
 @pytest.mark.parametrize(
-    ("name", "graph"), [(name, graph) for name, (graphs, *_) in grid.GRIDS.items() for graph in graphs]
+    ("name", "graph"), [(name, graph) for name, (graphs, *_) in tables.GRIDS.items() for graph in graphs]
 )
 def test_presets_have_what_the_grid_chose(name, graph):
-    chosen = grid.best(Results(ROWS), name, graph, seeds=1)
+    chosen = tables.best_of_grid(Results(ROWS), name, graph, seeds=1)
     if chosen is None:
         pytest.skip("not all tries of this grid were run")
-    wanted = chosen | {"iterations": grid.GRIDS[name][1]}
-    now = asdict(settings_now(grid.cell(name, graph)))
+    wanted = chosen | {"iterations": tables.GRIDS[name][1]}
+    now = asdict(settings_now(cell(name, graph)))
     assert {setting: now[setting] for setting in wanted} == wanted

@@ -6,10 +6,9 @@ from statistics import fmean, stdev, variance
 
 import pytest
 
-from signnap_paper import markdown
+from signnap_paper import depth, fidelity, first_weights, paper, summaries
 from signnap_paper.paper import cell, explanations, read_alike, reported
 from signnap_paper.results import Results
-from signnap_paper.targets import fidelity, oversmoothing, rounding, start
 
 ROWS = Path(__file__).resolve().parents[2] / "results" / "rows.jsonl"
 pytestmark = pytest.mark.skipif(not ROWS.exists(), reason="there are no rows here")
@@ -32,18 +31,18 @@ class Place:
     def encoders(self, seeds=5, **changes):
         row = self.rows.find(cell(self.name, self.graph, **changes), seeds)
         assert len(row["seeds"]) == seeds
-        return markdown.accuracies(row)
+        return summaries.accuracies(row)
 
     @property
     def begun_alike_cell(self):
-        return cell(self.name, self.graph, **start.changes(self.graph))
+        return cell(self.name, self.graph, **first_weights.start_changes(self.graph))
 
     def begun_alike(self):
-        return markdown.accuracies(self.rows.find(self.begun_alike_cell, 5))
+        return summaries.accuracies(self.rows.find(self.begun_alike_cell, 5))
 
     def nudged(self, **settings):
         """Encoders with these settings, and those that began a rounding away from them."""
-        return rounding.Pairs(*(self.encoders(3, **settings, **changes) for changes in ({}, {"init": "nudged"})))
+        return first_weights.Pairs(*(self.encoders(3, **settings, **changes) for changes in ({}, {"init": "nudged"})))
 
     def where(self, encoders):
         return fidelity.Compared(self.figure, encoders).place.split()[-1]
@@ -72,17 +71,17 @@ TRIES = [{"objective": "infonce"}, {"drop_law": "bernoulli"}, OWN, FLOAT, *AFTER
 def _gain(place):
     """By how much encoders that begin with the authors' weights are better than the others, over all cells."""
     gains = []
-    for key in (f"{name} on {graph}" for name in fidelity.NAMES for graph in fidelity.GRAPHS):
+    for key in (f"{name} on {graph}" for name in paper.SIGNNAP_ROWS for graph in paper.GRAPHS):
         each = Place(place.rows, key)
         others, alike = (each.rows.find(cell(each.name, each.graph), 30), each.rows.find(each.begun_alike_cell, 5))
-        gains += [fmean(markdown.accuracies(alike)) - fmean(markdown.accuracies(others))]
+        gains += [fmean(summaries.accuracies(alike)) - fmean(summaries.accuracies(others))]
     return fmean(gains), stdev(gains) / len(gains) ** 0.5
 
 
 def _lengths(rows):
     """Mean lengths of embeddings of SIGNNAP(GCN) with two layers on pubmed: one distance in two units has them."""
-    row = rows.find(oversmoothing.cell_of("SIGNNAP(GCN)", 2), 3)
-    absolute, relative = (oversmoothing.spread(number)(row) for number in ("distance", "relative_distance"))
+    row = rows.find(depth.smoothed_cell("SIGNNAP(GCN)", 2), 3)
+    absolute, relative = (depth.spread_of(number)(row) for number in ("distance", "relative_distance"))
     return [distance / each for distance, each in zip(absolute, relative, strict=True)]
 
 
@@ -243,11 +242,11 @@ def test_what_exceeds_the_paper_when_read_alike(rows, key, graphs):
     assert "ead alike, it exceeds the paper" in explanations()["lower"][key]
     for graph in graphs:
         assert " on " in key or graph in explanations()["lower"][key]
-        found = markdown.accuracies(rows.find(read_alike(name, graph), 5))
+        found = summaries.accuracies(rows.find(read_alike(name, graph), 5))
         assert fmean(found) > reported()["overall"][name.partition(",")[0]][graph][0]
 
 
 def test_what_comes_near_the_paper_when_read_alike(rows):
     assert "read alike it comes within half a point" in explanations()["lower"]["G-BT on pubmed"]
-    found = markdown.accuracies(rows.find(read_alike("G-BT", "pubmed"), 5))
+    found = summaries.accuracies(rows.find(read_alike("G-BT", "pubmed"), 5))
     assert abs(fmean(found) - reported()["overall"]["G-BT"]["pubmed"][0]) < 0.5

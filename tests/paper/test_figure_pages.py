@@ -4,8 +4,8 @@ import pytest
 from made_rows import SHOWN, TWO, failed, looked, row, settings_of, table_of, tables_of
 
 from signnap.evaluate import summarize
+from signnap_paper import depth, representations, sweeps
 from signnap_paper.paper import COMPARED, cell, reported
-from signnap_paper.targets import depths, dimensions, hyperparameters, overfitting, oversmoothing, stability, tsne
 
 
 def lines_of(table):
@@ -16,12 +16,12 @@ def lines_of(table):
 
 
 def test_the_page_of_over_smoothing(results):
-    panel = oversmoothing.cell_of("DGI", 6)
+    panel = depth.smoothed_cell("DGI", 6)
     looks = looked(panel, 2.0, 2)
     looks["spread"][1] = {"distance": 4.0, "relative_distance": 0.5, "effective_rank": 7.0}
     results.add(panel, row(TWO, looks=looks))
-    results.add(oversmoothing.cell_of("GCN", 10), failed())
-    found = tables_of(oversmoothing.page(results, 2))
+    results.add(depth.smoothed_cell("GCN", 10), failed())
+    found = tables_of(depth.OVERSMOOTHING.page(results, 2))
     layers = ["2 layers", "4 layers", "6 layers", "8 layers", "10 layers"]
     shown = {
         "test accuracy, %": SHOWN,
@@ -37,49 +37,51 @@ def test_the_page_of_over_smoothing(results):
 
 
 def test_encoders_whose_nodes_coincide_are_told(results):
-    panel = oversmoothing.cell_of("SIGNNAP(GCN)", 10)
-    assert "coincide" not in oversmoothing.page(results, 2)
+    panel = depth.smoothed_cell("SIGNNAP(GCN)", 10)
+    assert "coincide" not in depth.OVERSMOOTHING.page(results, 2)
     looks = looked(panel, 2.0, 2)
     looks["spread"][1] = {"distance": 0.1, "relative_distance": 0.004, "effective_rank": 1.2}
     results.add(panel, row(TWO, looks=looks))
     said = "With 10 layers, nodes all but coincide in 1 of 2 encoders of SIGNNAP(GCN), and accuracy there is"
-    assert f"\n\n{said} 73.00 %.\n\n" in oversmoothing.page(results, 2)
+    assert f"\n\n{said} 73.00 %.\n\n" in depth.OVERSMOOTHING.page(results, 2)
 
 
 def test_the_page_of_over_fitting(results):
-    panel = overfitting.cell_of("SIGNNAP(GCN)", 2)
+    panel = depth.fitted_cell("SIGNNAP(GCN)", 2)
     results.add(panel, row(TWO, looks=looked(panel, 2.0, 2)))
-    table = table_of(overfitting.page(results, 3))
+    table = table_of(depth.OVERFITTING.page(results, 3))
     assert lines_of(table)["SIGNNAP(GCN)"] == [f"{SHOWN} (2 seeds)", "–", "–", "–", "–"]
-    curves = {each.looks for each in overfitting.recipe() if each.settings["layers"] > 2}
+    curves = {each.looks for each in depth.OVERFITTING.recipe() if each.settings["layers"] > 2}
     assert curves == {()}
-    assert [overfitting.cell_of(name, 2).looks for name in COMPARED] == [
+    assert [depth.fitted_cell(name, 2).looks for name in COMPARED] == [
         ("training-curves",), ("training-curves",), ("probe-curves",), ("probe-curves",)
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", [oversmoothing, overfitting])
-def test_layers_are_those_of_the_encoder(target):
+@pytest.mark.parametrize(
+    ("target", "graph"), [(depth.OVERSMOOTHING, "pubmed"), (depth.OVERFITTING, "facebook")], ids=["smooth", "fit"]
+)
+def test_layers_are_those_of_the_encoder(target, graph):
     cells = target.recipe()
-    assert [settings_of(each).layers for each in cells] == [*depths.DEPTHS] * len(COMPARED)
-    assert {each.graph for each in cells} == {target.GRAPH}
+    assert [settings_of(each).layers for each in cells] == [*depth.DEPTHS] * len(COMPARED)
+    assert {each.graph for each in cells} == {graph}
 
 
 # -- stability and maps ------------------------------------------------------------------------------------------------
 
 
 def test_a_matrix_min_max_scaled():
-    assert stability.normalized([[1.0, 0.5], [0.75, 1.0]]) == [[1.0, 0.0], [0.5, 1.0]]
-    assert stability.normalized([[0.25, 0.25], [0.25, 0.25]]) == [[1.0, 1.0], [1.0, 1.0]]
+    assert representations.normalized([[1.0, 0.5], [0.75, 1.0]]) == [[1.0, 0.0], [0.5, 1.0]]
+    assert representations.normalized([[0.25, 0.25], [0.25, 0.25]]) == [[1.0, 1.0], [1.0, 1.0]]
 
 
 def test_the_page_of_stability(results):
     one = {"matrix": [[1.0, 0.5], [0.5, 1.0]], "mean": 0.5, "centred": 0.125}
     other = {"matrix": [[1.0, 0.25, 0.5], [0.25, 1.0, 0.5], [0.5, 0.5, 1.0]], "mean": 0.25, "centred": 0.375}
-    results.add(stability.cell_of("DGI"), row(TWO, looks={"stability": [one, other]}))
-    results.add(stability.cell_of("SIGNNAP(GCN)"), failed())
+    results.add(representations.stability_cell("DGI"), row(TWO, looks={"stability": [one, other]}))
+    results.add(representations.stability_cell("SIGNNAP(GCN)"), failed())
     scaled = summarize([0.5, (3 + 4 / 3) / 9])
-    table = lines_of(table_of(stability.page(results, 2)))
+    table = lines_of(table_of(representations.STABILITY.page(results, 2)))
     assert table["method"] == ["cosine", "normalised", "the paper: normalised", "centred"]
     theirs = {name: f"{number:.3f}" for name, number in reported()["stability"].items()}
     assert table["DGI"] == [
@@ -90,10 +92,10 @@ def test_the_page_of_stability(results):
 
 
 def test_the_page_of_maps(results):
-    results.add(tsne.cell_of("Raw"), row(TWO, looks=looked(tsne.cell_of("Raw"), 0.25, 2)))
-    results.add(tsne.cell_of("DGI"), failed())
+    results.add(representations.mapped_cell("Raw"), row(TWO, looks=looked(representations.mapped_cell("Raw"), 0.25, 2)))
+    results.add(representations.mapped_cell("DGI"), failed())
     theirs = {name: f"{number:.4f}" for name, number in reported()["silhouette"].items()}
-    assert table_of(tsne.page(results, 2))[1:] == [
+    assert table_of(representations.TSNE.page(results, 2))[1:] == [
         ["Raw", "0.2500 ± 0.0000", theirs["Raw"]],
         ["DGI", "failed", theirs["DGI"]],
         ["GCC, with features", "–", theirs["GCC"]],
@@ -106,8 +108,8 @@ def test_the_page_of_maps(results):
 
 def test_the_page_of_hyper_parameters(results):
     results.add(cell("SIGNNAP(GCN)", "pubmed"), row(TWO))
-    results.add(hyperparameters.cell_of("drop_edge", 0.9), row([[50.0], [50.0]]))
-    found = tables_of(hyperparameters.page(results, 2))
+    results.add(sweeps.swept_cell("drop_edge", 0.9), row([[50.0], [50.0]]))
+    found = tables_of(sweeps.HYPERPARAMETERS.page(results, 2))
     assert [table[0][0] for table in found] == ["K", "ρ", "τ"]
     for table in found:  # the paper's own values are one cell
         (header, (title, *line)) = table
@@ -120,9 +122,9 @@ def test_the_page_of_hyper_parameters(results):
 
 def test_sweeps_change_one_setting():
     paper = settings_of(cell("SIGNNAP(GCN)", "pubmed"))
-    for setting, values in hyperparameters.SWEEPS.items():
-        assert getattr(paper, setting) == hyperparameters.PAPER[setting] and hyperparameters.PAPER[setting] in values
-        swept = [settings_of(hyperparameters.cell_of(setting, value)) for value in values]
+    for setting, values in sweeps.SWEEPS.items():
+        assert getattr(paper, setting) == sweeps.PAPER[setting] and sweeps.PAPER[setting] in values
+        swept = [settings_of(sweeps.swept_cell(setting, value)) for value in values]
         assert [getattr(each, setting) for each in swept] == list(values)
         for each in swept:
             assert {name for name, value in vars(each).items() if value != getattr(paper, name)} <= {setting}
@@ -130,18 +132,18 @@ def test_sweeps_change_one_setting():
 
 def test_the_page_of_dimensions(results):
     results.add(cell("GCN", "facebook"), row(TWO))
-    results.add(dimensions.cell_of("DGI", "facebook", 32), failed())
-    found = tables_of(dimensions.page(results, 2))
-    assert [table[0] for table in found] == [[graph, "32", "64", "128", "256", "512"] for graph in dimensions.GRAPHS]
+    results.add(sweeps.width_cell("DGI", "facebook", 32), failed())
+    found = tables_of(sweeps.DIMENSIONS.page(results, 2))
+    assert [table[0] for table in found] == [[graph, "32", "64", "128", "256", "512"] for graph in sweeps.WIDTH_GRAPHS]
     lines = lines_of(found[1])
     assert lines["GCN"] == ["–", "–", SHOWN, "–", "–"] and lines["DGI"] == ["failed", "–", "–", "–", "–"]
     assert {text for table in (found[0], found[2]) for line in table[1:] for text in line[1:]} == {"–"}
 
 
 def test_dimensions_are_those_of_the_embeddings():
-    for graph in dimensions.GRAPHS:
+    for graph in sweeps.WIDTH_GRAPHS:
         for name in COMPARED:
-            swept = [dimensions.cell_of(name, graph, dim) for dim in dimensions.DIMENSIONS]
-            assert [settings_of(each).dim for each in swept] == list(dimensions.DIMENSIONS)
+            swept = [sweeps.width_cell(name, graph, dim) for dim in sweeps.WIDTHS]
+            assert [settings_of(each).dim for each in swept] == list(sweeps.WIDTHS)
             assert cell(name, graph) in swept
             assert all(getattr(settings_of(each), "hidden", None) in (None, settings_of(each).dim) for each in swept)

@@ -9,24 +9,15 @@ from made_rows import row
 
 from signnap.errors import SignnapError
 from signnap.evaluate import summarize
-from signnap_paper import pictures
+from signnap_paper import depth, representations, summaries, sweeps
 from signnap_paper.paper import COMPARED
-from signnap_paper.report.canvas import save
-from signnap_paper.targets import (
-    TARGETS,
-    depths,
-    dimensions,
-    hyperparameters,
-    overfitting,
-    oversmoothing,
-    stability,
-    tsne,
-)
+from signnap_paper.plots import save
+from signnap_paper.targets import HOMES, find_target
 
-DRAWN = {name: target for name, target in TARGETS.items() if target.figure is not None}
+DRAWN = {name: target for name in HOMES if (target := find_target(name)).figure is not None}
 MATRIX = [[1.0, 0.9, 0.8], [0.9, 1.0, 0.7], [0.8, 0.7, 1.0]]
 CURVES = {"iteration": [1, 11, 21], "train": [40.0, 60.0, 65.0], "val": [35.0, 50.0, 55.0]}
-LOOKS = {
+MEASUREMENTS = {
     "map": lambda seed: {"x": [0.0, 1.0, 4.0], "y": [2.0, 0.0, 1.0], "class": [0, 1, 2]} if seed == 0 else None,
     "spread": lambda seed: {"distance": 1.0, "relative_distance": 0.5, "effective_rank": 3.0 + seed},
     "silhouette": lambda seed: 0.2 + 0.1 * seed,
@@ -40,7 +31,7 @@ def fill(results, cells, seeds=(0, 1)):
     """Accuracies that tell cells, encoders and probes apart."""
     for number, cell in enumerate(cells):
         tests = [[60.0 + number + seed, 62.0 + number + seed] for seed in seeds]
-        looks = {look: [LOOKS[look](seed) for seed in seeds] for look in cell.looks}
+        looks = {look: [MEASUREMENTS[look](seed) for seed in seeds] for look in cell.looks}
         results.add(cell, row(tests, seeds=[*seeds], **({"looks": looks} if looks else {})))
 
 
@@ -72,7 +63,7 @@ def accuracy(results, cell):
 
 
 def test_every_figure_of_the_paper_is_drawn():
-    assert list(DRAWN) == [name for name in TARGETS if name.startswith("figure-")] and len(DRAWN) == 6
+    assert list(DRAWN) == [name for name in HOMES if name.startswith("figure-")] and len(DRAWN) == 6
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -109,54 +100,54 @@ def test_without_matplotlib_a_figure_is_one_sentence(name, results, monkeypatch)
 
 
 def test_oversmoothing(results):
-    cells = oversmoothing.recipe()
+    cells = depth.OVERSMOOTHING.recipe()
     fill(results, cells[:18])
     fill(results, cells[18:19], seeds=(1,))
     fail(results, cells[19])
-    figure = oversmoothing.figure(results, 2)
+    figure = depth.OVERSMOOTHING.figure(results, 2)
     grid = [figure.axes[at : at + 5] for at in range(0, 20, 5)]
     assert [line[0].get_ylabel() for line in grid] == list(COMPARED)
     assert [axes.get_title() for axes in grid[0]] == ["2 layers", "4 layers", "6 layers", "8 layers", "10 layers"]
     assert grid[1][2].collections[0].get_offsets().tolist() == [[0, 2], [1, 0], [4, 1]]
-    mean, deviation = accuracy(results, oversmoothing.cell_of("DropEdge(GCN)", 6))
+    mean, deviation = accuracy(results, depth.smoothed_cell("DropEdge(GCN)", 6))
     assert grid[1][2].get_xlabel() == f"accuracy {mean:.1f} ± {deviation:.1f} %\neffective rank 3.5 ± 0.7"
     assert words(grid[3][3]) == ["first seed not run"] and words(grid[3][4]) == ["failed"]
     assert note(figure) == "1 of 2 seeds – SIGNNAP(GCN): 8. Failed – SIGNNAP(GCN): 10."
 
 
 def test_tsne(results):
-    fill(results, tsne.recipe()[1:])
-    figure = tsne.figure(results, 2)
-    assert [axes.get_title() for axes in figure.axes] == list(tsne.METHODS)
+    fill(results, representations.TSNE.recipe()[1:])
+    figure = representations.TSNE.figure(results, 2)
+    assert [axes.get_title() for axes in figure.axes] == list(representations.MAPPED_METHODS)
     assert words(figure.axes[0]) == ["not run"] and note(figure) == "Not run – Raw."
     assert figure.axes[3].get_xlabel() == "silhouette 0.250 ± 0.071"
 
 
 def test_stability(results):
-    cells = stability.recipe()
+    cells = representations.STABILITY.recipe()
     fill(results, cells[:2])
     fill(results, cells[2:3], seeds=(1,))
-    figure = stability.figure(results, 2)
+    figure = representations.STABILITY.figure(results, 2)
     plain, scaled = figure.axes[:4], figure.axes[4:8]
     assert plain[0].images[0].get_array().tolist() == MATRIX
-    assert scaled[0].images[0].get_array().tolist() == stability.normalized(MATRIX)
+    assert scaled[0].images[0].get_array().tolist() == representations.normalized(MATRIX)
     assert plain[1].get_title() == "DGI\nmean 0.850 ± 0.071"
-    ratio = fmean(fmean(line) for line in stability.normalized(MATRIX))
+    ratio = fmean(fmean(line) for line in representations.normalized(MATRIX))
     assert scaled[1].get_title() == f"DGI\nmean {ratio:.3f} ± 0.000"
     assert plain[2].images and words(plain[3]) == words(scaled[3]) == ["not run"]
     assert note(figure) == "1 of 2 seeds – GCC, with features. Not run – SIGNNAP(GCN)."
 
 
 def test_overfitting(results):
-    cells = {(name, depth): overfitting.cell_of(name, depth) for name in COMPARED for depth in depths.DEPTHS}
+    cells = {(name, d): depth.fitted_cell(name, d) for name in COMPARED for d in depth.DEPTHS}
     fail(results, cells.pop(("GCN", 6)))
     cells.pop(("DGI", 2))
     fill(results, cells.values())
-    figure = overfitting.figure(results, 2)
+    figure = depth.OVERFITTING.figure(results, 2)
     by_depth, train, val = figure.axes
     gcn, dropedge, *_ = by_depth.containers
-    assert gcn[0].get_xdata().tolist() == list(depths.DEPTHS) and isnan(gcn[0].get_ydata()[2])
-    means, deviations = zip(*(accuracy(results, cells["DropEdge(GCN)", d]) for d in depths.DEPTHS), strict=True)
+    assert gcn[0].get_xdata().tolist() == list(depth.DEPTHS) and isnan(gcn[0].get_ydata()[2])
+    means, deviations = zip(*(accuracy(results, cells["DropEdge(GCN)", d]) for d in depth.DEPTHS), strict=True)
     assert dropedge[0].get_ydata().tolist() == list(means)
     ends = [segment[:, 1].tolist() for segment in dropedge[2][0].get_segments()]
     spread = [[mean - far, mean + far] for mean, far in zip(means, deviations, strict=True)]
@@ -172,23 +163,23 @@ def test_overfitting(results):
 
 
 def test_curves_that_lack_their_seed_are_said_to(results):
-    fill(results, overfitting.recipe(), seeds=(1,))
-    _, train, val = overfitting.figure(results, 2).axes
+    fill(results, depth.OVERFITTING.recipe(), seeds=(1,))
+    _, train, val = depth.OVERFITTING.figure(results, 2).axes
     assert words(train) == words(val) == ["first seed not run"]
 
 
 def test_hyperparameters(results):
-    fill(results, [cell for cell in hyperparameters.recipe() if cell.settings.get("drop_edge") != 0.9])
-    figure = hyperparameters.figure(results, 2)
-    for axes, (setting, values) in zip(figure.axes, hyperparameters.SWEEPS.items(), strict=True):
+    fill(results, [cell for cell in sweeps.HYPERPARAMETERS.recipe() if cell.settings.get("drop_edge") != 0.9])
+    figure = sweeps.HYPERPARAMETERS.figure(results, 2)
+    for axes, (setting, values) in zip(figure.axes, sweeps.SWEEPS.items(), strict=True):
         mean, mark = axes.lines
-        assert mark.get_xdata()[0] == hyperparameters.PAPER[setting]
+        assert mark.get_xdata()[0] == sweeps.PAPER[setting]
         assert [label.get_text() for label in axes.get_xticklabels()] == [f"{value:g}" for value in values]
         known = [value for value in values if (setting, value) != ("drop_edge", 0.9)]
-        found = [accuracy(results, hyperparameters.cell_of(setting, value)) for value in known]
+        found = [accuracy(results, sweeps.swept_cell(setting, value)) for value in known]
         assert mean.get_xdata().tolist() == list(values)
         assert [y for y in mean.get_ydata() if not isnan(y)] == [mean for mean, _ in found]
-        rows = [results.find(hyperparameters.cell_of(setting, value), 2)["test"] for value in known]
+        rows = [results.find(sweeps.swept_cell(setting, value), 2)["test"] for value in known]
         dots = [[x, fmean(probes)] for x, row in zip(known, rows, strict=True) for probes in row]
         assert axes.collections[1].get_offsets().tolist() == dots
     assert [axes.get_xscale() for axes in figure.axes] == ["log", "linear", "log"]
@@ -197,18 +188,18 @@ def test_hyperparameters(results):
 
 
 def test_dimensions(results):
-    cells = [cell for cell in dimensions.recipe() if cell.graph != "facebook"]
+    cells = [cell for cell in sweeps.DIMENSIONS.recipe() if cell.graph != "facebook"]
     fill(results, cells[1:])
     fail(results, cells[0])
-    figure = dimensions.figure(results, 2)
+    figure = sweeps.DIMENSIONS.figure(results, 2)
     pubmed, facebook, coauthors = figure.axes
-    assert [axes.get_title() for axes in figure.axes] == list(dimensions.GRAPHS)
+    assert [axes.get_title() for axes in figure.axes] == list(sweeps.WIDTH_GRAPHS)
     assert words(facebook) == ["not run"]
     gcn = next(group for group in pubmed.containers if hasattr(group, "patches"))
     assert len(gcn) == 4  # one has failed
     groups = [group for group in coauthors.containers if hasattr(group, "patches")]
     for name, group in zip(COMPARED, groups, strict=True):
-        found = [accuracy(results, dimensions.cell_of(name, "coauthor_cs", dim)) for dim in dimensions.DIMENSIONS]
+        found = [accuracy(results, sweeps.width_cell(name, "coauthor_cs", dim)) for dim in sweeps.WIDTHS]
         assert [patch.get_height() for patch in group] == [mean for mean, _ in found]
         assert group.get_label() == name
     assert note(figure).endswith("Failed – pubmed: GCN 32. Not run – facebook.")
@@ -224,22 +215,22 @@ def test_a_note_names_what_is_missing_and_why():
         ("c", "1"): few,
         ("c", "2"): failed,
     }
-    assert pictures.note(rows, 2) == "Not run – a: 1; b. 1 of 2 seeds – c: 1. Failed – c: 2."
-    assert pictures.note({("a", "1"): there}, 2) == ""
+    assert summaries.note(rows, 2) == "Not run – a: 1; b. 1 of 2 seeds – c: 1. Failed – c: 2."
+    assert summaries.note({("a", "1"): there}, 2) == ""
 
 
 def test_a_panel_is_absent_for_all_of_its_reasons():
     there, failed = {"seeds": [0]}, {"seeds": [0], "error": ""}
-    assert pictures.absent([None, failed, None]) == "not run, failed"
-    assert pictures.absent([None, there]) == ""
+    assert summaries.absent([None, failed, None]) == "not run, failed"
+    assert summaries.absent([None, there]) == ""
 
 
 def test_one_encoder_has_no_deviation():
-    assert isnan(pictures.deviation(summarize([80.0])))
-    assert pictures.deviation(summarize([80.0, 82.0])) == pytest.approx(2**0.5)
+    assert isnan(summaries.deviation(summarize([80.0])))
+    assert summaries.deviation(summarize([80.0, 82.0])) == pytest.approx(2**0.5)
 
 
 def test_every_method_has_a_style_of_its_own():
-    assert list(pictures.STYLES) == list(COMPARED)
-    for looks in zip(*pictures.STYLES.values(), strict=True):
+    assert list(summaries.STYLES) == list(COMPARED)
+    for looks in zip(*summaries.STYLES.values(), strict=True):
         assert len({*looks}) == len(COMPARED)

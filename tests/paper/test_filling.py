@@ -11,7 +11,7 @@ from tiny_cells import SEEDS, expected, fill, numbers, tiny, whole
 from signnap.errors import SignnapError
 from signnap.methods.method import Method
 from signnap.methods.registry import method_class
-from signnap_paper import elsewhere, runner
+from signnap_paper import runner, workers
 from signnap_paper.results import Results
 
 pytestmark = pytest.mark.usefixtures("loaded", "short_probes")
@@ -174,15 +174,15 @@ def test_ctrl_c_in_training_is_no_result(results, monkeypatch):
 @pytest.fixture
 def at_work(monkeypatch):
     """Judges that are threads of this process, and wait until they are told to go on; those that have begun."""
-    begun, go_on, judge = [], Event(), runner.judged_elsewhere
+    begun, go_on, judge = [], Event(), runner._judge_arrays
 
     def wait(*arguments):
         begun.append(1)
         assert go_on.wait(10)
         return judge(*arguments)
 
-    monkeypatch.setattr(runner, "judged_elsewhere", wait)
-    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda jobs, *_, **__: ThreadPoolExecutor(jobs))
+    monkeypatch.setattr(runner, "_judge_arrays", wait)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda jobs, *_, **__: ThreadPoolExecutor(jobs))
     yield begun, go_on
     go_on.set()
 
@@ -217,7 +217,7 @@ def test_ctrl_c_does_not_wait_for_judges_that_have_not_begun(results, at_work):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
 def test_whatever_stops_it_what_is_judged_by_then_is_kept(error, results, at_work, monkeypatch):
     cells, judges = [tiny("raw", name) for name in "ab"], ThreadPoolExecutor(1)
-    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda *_, **__: judges)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_, **__: judges)
 
     def report(done, words):
         if done == 1:

@@ -5,9 +5,9 @@ from made_rows import failed, row, table_of
 
 from signnap.evaluate import summarize
 from signnap.methods.settings import METHODS, resolve
+from signnap_paper import paper, tables
 from signnap_paper.paper import GRAPHS, ROWS, cell, read_alike, reported
 from signnap_paper.results import Results
-from signnap_paper.targets import overall
 
 
 def test_every_row_and_number_of_the_paper_is_there():
@@ -18,8 +18,8 @@ def test_every_row_and_number_of_the_paper_is_there():
 
 
 def test_cells_have_settings_that_exist():
-    cells = overall.recipe()
-    assert len({each.key for each in cells}) == len(cells) == (len(ROWS) + len(overall.unlabelled())) * len(GRAPHS)
+    cells = tables.OVERALL.recipe()
+    assert len({each.key for each in cells}) == len(cells) == (len(ROWS) + len(paper.unlabelled())) * len(GRAPHS)
     assert len({each.training for each in cells}) == len(ROWS) * len(GRAPHS)  # to be read alike trains nothing more
     compared = {
         "supervised", "dropedge", "deepwalk", "node2vec", "arwmf", "dgi", "cmv", "gcc", "gcc-attributed", "grace",
@@ -53,9 +53,9 @@ def some(tmp_path):
 
 
 def test_the_table(some):
-    lines = table_of(overall.page(some, 2))
+    lines = table_of(tables.OVERALL.page(some, 2))
     rows = {line[0]: line[1:] for line in lines}
-    assert lines[0] == ["method", *GRAPHS, "rank"] and len(lines) == 1 + 2 * len(ROWS) + 2 * len(overall.unlabelled())
+    assert lines[0] == ["method", *GRAPHS, "rank"] and len(lines) == 1 + 2 * len(ROWS) + 2 * len(paper.unlabelled())
     first = next(number for number, line in enumerate(lines) if line[0] == "SIGNNAP(GCN): honest")
     assert lines[first][1:3] == ["91.00 ± 1.41", "**91.00 ± 1.41**"]
     assert lines[first + 1][:2] == ["one encoder", "90.00 ± 1.41"]
@@ -67,7 +67,7 @@ def test_the_table(some):
 
 
 def test_how_many_are_ranked_is_said(some):
-    page = " ".join(overall.page(some, 2).split())
+    page = " ".join(tables.OVERALL.page(some, 2).split())
     assert "ours among 3, the paper's among 14, as it is printed there" in page
     figures = {name: reported()["overall"][name] for name in reported()["average_rank"]}
     places = [sorted((-each[graph][0], name) for name, each in figures.items()) for graph in GRAPHS]
@@ -79,6 +79,6 @@ def test_how_many_are_ranked_is_said(some):
 def test_ranks():
     found = {(name, graph): summarize([mean]) for graph in GRAPHS for name, mean in
              {"SIGNNAP(GCN)": 90.0, "DGI": 80.0, "DeepWalk": 80.0, "GCN": 99.0}.items()}  # fmt: skip
-    assert overall.average_ranks(found) == {"SIGNNAP(GCN)": 1.0, "DGI": 2.0, "DeepWalk": 2.0}
+    assert tables.average_ranks(found) == {"SIGNNAP(GCN)": 1.0, "DGI": 2.0, "DeepWalk": 2.0}
     del found["DGI", "pubmed"]
-    assert set(overall.average_ranks(found)) == {"SIGNNAP(GCN)", "DeepWalk"}
+    assert set(tables.average_ranks(found)) == {"SIGNNAP(GCN)", "DeepWalk"}

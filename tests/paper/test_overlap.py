@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signnap_paper.cells import Cell
-from signnap_paper.measurements import measurements
+from signnap_paper.report import each_accuracy
 from signnap_paper.results import Results
 
 CELL = Cell("dgi", "cora", looks=("silhouette",))
@@ -53,7 +53,7 @@ def test_of_a_process_with_more_seeds_those_are_kept_that_are_new(two):
         assert found["test"] == [[0.0], [1.5], [2.0], [3.5]] and found["val"] == [[0.0], [0.5], [2.0], [2.5]]
         assert found["looks"] == {"silhouette": [0.0, 1.5, 2.0, 3.5]}
         assert found["collapsed"] == {"2": "stuck", "3": "constant"}
-        assert found["seconds"] == 8.0 and {each["seconds"] for each in measurements(known)} == {2.0}
+        assert found["seconds"] == 8.0 and {each["seconds"] for each in each_accuracy(known)} == {2.0}
 
 
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, unique=True), min_size=1, max_size=4), st.data())

@@ -9,35 +9,34 @@ import numpy as np
 import pytest
 from made_rows import SHOWN, TWO, failed, row, settings_of, table_of
 
-from signnap_paper import markdown
+from signnap_paper import departures, fidelity, paper, summaries, tables
 from signnap_paper.paper import GRAPHS, cell, explanations, reported
 from signnap_paper.results import Results
-from signnap_paper.targets import fidelity, grid, letter, seeds, sharing, tried
 
 # -- what pages share --------------------------------------------------------------------------------------------------
 
 
 def test_means_as_they_are_shown():
-    known, halves = row([[70.0], [72.0]]), lambda row: [value / 2 for value in markdown.accuracies(row)]
-    assert markdown.shown(known, 2) == "71.00 ± 1.41"
-    assert markdown.shown(known, 5) == "71.00 ± 1.41 (2 seeds)"
-    assert markdown.shown(known, 2, halves, digits=3) == "35.500 ± 0.707"
-    assert markdown.shown(row([[0.5]]), 5, digits=4) == "0.5000 (1 seed)"
+    known, halves = row([[70.0], [72.0]]), lambda row: [value / 2 for value in summaries.accuracies(row)]
+    assert summaries.shown(known, 2) == "71.00 ± 1.41"
+    assert summaries.shown(known, 5) == "71.00 ± 1.41 (2 seeds)"
+    assert summaries.shown(known, 2, halves, digits=3) == "35.500 ± 0.707"
+    assert summaries.shown(row([[0.5]]), 5, digits=4) == "0.5000 (1 seed)"
     ill = known | {"collapsed": {"1": "all embeddings are the same"}}
-    assert [markdown.shown(ill, seeds) for seeds in (2, 5)] == [
+    assert [summaries.shown(ill, seeds) for seeds in (2, 5)] == [
         "71.00 ± 1.41 (1 collapsed)",
         "71.00 ± 1.41 (2 seeds, 1 collapsed)",
     ]
-    assert [markdown.shown(None, 2), markdown.shown(failed(), 2)] == ["–", "failed"]
+    assert [summaries.shown(None, 2), summaries.shown(failed(), 2)] == ["–", "failed"]
 
 
 def test_what_became_of_a_cell():
-    assert [markdown.state(each) for each in (None, failed(), row(TWO))] == ["not run", "failed", ""]
+    assert [summaries.state(each) for each in (None, failed(), row(TWO))] == ["not run", "failed", ""]
 
 
 def test_accuracy_over_encoders():
-    assert str(markdown.over_encoders(row(TWO))) == SHOWN
-    assert markdown.over_encoders(None) is markdown.over_encoders(failed()) is None
+    assert str(summaries.over_encoders(row(TWO))) == SHOWN
+    assert summaries.over_encoders(None) is summaries.over_encoders(failed()) is None
 
 
 # -- fidelity ----------------------------------------------------------------------------------------------------------
@@ -104,7 +103,7 @@ def test_the_page_of_fidelity(results):
     add("pubmed", [[theirs["pubmed"] - 1], [theirs["pubmed"] + 2]])
     add("facebook", [[theirs["facebook"] - 3, theirs["facebook"] - 1], [theirs["facebook"] - 6] * 2])
     results.add(cell("SIGNNAP(GCN)", "coauthor_cs"), failed())
-    page = fidelity.page(results, 10)
+    page = fidelity.FIDELITY.page(results, 10)
     lines = {(line[0], line[1]): line[2:] for line in table_of(page)}
     assert len(lines) == 1 + 5 * len(GRAPHS)
     assert page.startswith("The paper's figure lies within the range of our encoder seeds in 1 of 30 cells. ")
@@ -133,77 +132,77 @@ def test_the_page_of_fidelity(results):
     assert "0.7 figures would lie inside on average, and 27 or more with probability 0.00." in words
     assert "outside, 1 lie above and 0 below; the ± of 0, which" in words
     assert ": -0.19 to +1.15, +0.48 on average." in words
-    alone = fidelity.page(results, 1)  # the first encoder alone is a point
+    alone = fidelity.FIDELITY.page(results, 1)  # the first encoder alone is a point
     assert "in 0 of 30 cells" in alone and "*Distance*" not in alone and "nan" not in alone
-    assert {each.method for each in fidelity.recipe()} == {"signnap"}
+    assert {each.method for each in fidelity.FIDELITY.recipe()} == {"signnap"}
 
 
 def test_what_was_tried_is_shown_by_its_distance_from_the_paper(results):
-    name, graph = tried.OUTSIDE[0]
+    name, graph = fidelity.OUTSIDE[0]
     figure = reported()["overall"][name][graph][0]
     results.add(cell(name, graph, share=1), row([[figure - 3], [figure - 1]], val=TWO))
     results.add(cell(name, graph, objective="infonce"), failed())
     results.add(cell(name, graph, precision="float32"), row([[figure - 1], [figure + 1]], val=TWO))
-    page = tried.page(results, 2)
+    page = departures.TRIED.page(results, 2)
     assert "In 1 of 3 tries the figure is inside" in page
     line = table_of(page)[1]
     distance = 2 / (2**0.5 * 1.5**0.5)  # of one more encoder from the mean of two
     ours, among = f"{figure - 2:.2f} ± 1.41, {distance:+.1f}", f"{figure:.2f} ± 1.41, +0.0, inside"
     assert line == [name, graph, f"{figure:.2f}", "–", "failed", "–", ours, among, *["–"] * 3]
-    assert len(tried.recipe()) == len(tried.TRIED) * len(tried.OUTSIDE)
+    assert len(departures.TRIED.recipe()) == len(departures.WAYS_TRIED) * len(fidelity.OUTSIDE)
 
 
 def test_what_was_tried_on_another_device_is_named(results):
-    (one, two), changes = tried.OUTSIDE[:2], [*tried.TRIED.values()]
+    (one, two), changes = fidelity.OUTSIDE[:2], [*departures.WAYS_TRIED.values()]
     for key in (one, two):
         results.add(cell(*key), row(TWO))
-    assert "trained on" not in tried.page(results, 2)
+    assert "trained on" not in departures.TRIED.page(results, 2)
     results.add(cell(*one, **changes[1]), row(TWO, device="Slow One"))
     results.add(cell(*one, **changes[2]), row(TWO, device="Slow One"))
     results.add(cell(*two, **changes[2]), failed() | {"device": "Slow One"})
-    where, names = "SIGNNAP(GCN) on pubmed on Slow One", "; ".join([*tried.TRIED][1:3])
+    where, names = "SIGNNAP(GCN) on pubmed on Slow One", "; ".join([*departures.WAYS_TRIED][1:3])
     results.add(cell(*two, **changes[3]), row(TWO))
-    assert f" Not trained on Fast One, but {where} ({names}). A CPU" in tried.page(results, 2)
+    assert f" Not trained on Fast One, but {where} ({names}). A CPU" in departures.TRIED.page(results, 2)
 
 
 def test_every_figure_outside_is_tried():
-    assert {key.partition(" on ")[::2] for key in explanations()["fidelity"]} <= {*tried.OUTSIDE}
+    assert {key.partition(" on ")[::2] for key in explanations()["fidelity"]} <= {*fidelity.OUTSIDE}
 
 
 # -- more seeds --------------------------------------------------------------------------------------------------------
 
 
 def test_more_seeds_count_where_the_figure_was_outside(results):
-    outside = tried.OUTSIDE
+    outside = fidelity.OUTSIDE
     figure_of = lambda name, graph: reported()["overall"][name][graph][0]
-    for name in fidelity.NAMES:
+    for name in paper.SIGNNAP_ROWS:
         for graph in GRAPHS:
             figure = figure_of(name, graph)
             few = [[figure - 2], [figure - 1]] if (name, graph) in outside else [[figure - 1], [figure + 1]]
             results.add(cell(name, graph), row(few))
     inside = 30 - len(outside)
-    assert f"{inside} of 30 figures would lie inside" in _words(seeds.page(results, 2))
+    assert f"{inside} of 30 figures would lie inside" in _words(fidelity.MORE_SEEDS.page(results, 2))
     unsettled = f"at least {inside} of 30 figures would lie inside. We had aimed at 27 with ten. With 3: not known yet"
-    assert unsettled in _words(seeds.page(results, 3))
+    assert unsettled in _words(fidelity.MORE_SEEDS.page(results, 3))
     for number, (name, graph) in enumerate(outside):  # all but the last two come inside
         last = figure_of(name, graph) + (0.5 if number < len(outside) - 2 else -0.5)
         results.add(cell(name, graph), row([[last]]) | {"seeds": [2]})
-    page = seeds.page(results, 3)
+    page = fidelity.MORE_SEEDS.page(results, 3)
     assert "28 of 30 figures would lie inside. We had aimed at 27 with ten. With 3: reached." in _words(page)
     assert "Of those outside, 2 lie above and 0 below." in _words(page)
     assert "15.0 would lie inside on average, and 27 or more with probability 0.00." in _words(page)  # 1 − 2/(3 + 1)
     lines = table_of(page)
     assert [(line[0], line[1], line[6]) for line in lines[1:]] == [(*each, "3") for each in outside]
     assert [line[7] for line in lines[1:]] == ["inside"] * (len(outside) - 2) + ["0.50 above"] * 2
-    still = [each for each in outside if each not in seeds.AMONG_TWENTY]
-    assert [each.key for each in seeds.recipe()] == [cell(*each).key for each in still]
-    assert len(still) == len(outside) - len(seeds.AMONG_TWENTY)
+    still = [each for each in outside if each not in fidelity.AMONG_TWENTY]
+    assert [each.key for each in fidelity.MORE_SEEDS.recipe()] == [cell(*each).key for each in still]
+    assert len(still) == len(outside) - len(fidelity.AMONG_TWENTY)
 
 
 def test_the_cells_with_twenty_seeds_are_those_that_need_no_more():
     committed = Results(Path(__file__).parents[2] / "results" / "rows.jsonl")
-    inside = [each for each in tried.OUTSIDE if fidelity.compare(committed, *each, 20)[1].place == "inside"]
-    assert inside == seeds.AMONG_TWENTY
+    inside = [each for each in fidelity.OUTSIDE if fidelity.compare(committed, *each, 20)[1].place == "inside"]
+    assert inside == fidelity.AMONG_TWENTY
 
 
 def _words(page):
@@ -223,7 +222,7 @@ def test_the_difference_is_of_the_seeds_that_both_have(results):
     results.add(cell("SIGNNAP(GCN)", "coauthor_cs", **to_the_letter), row([[90.5], [95.0]]))
     results.add(cell("SIGNNAP(GAT)", "pubmed"), row(TWO))
     results.add(cell("SIGNNAP(GAT)", "pubmed", **to_the_letter), failed())
-    page = letter.page(results, 2)
+    page = departures.LETTER.page(results, 2)
     lines = {(line[0], line[1]): line[3:] for line in table_of(page)}
     assert lines["SIGNNAP(GCN)", "pubmed"] == ["82.00 ± 2.83", "81.50 (1 seed)", "+1.50"]
     assert lines["SIGNNAP(GCN)", "facebook"] == ["71.00 ± 1.41", "70.50 ± 2.12", "-0.50"]
@@ -241,7 +240,7 @@ def test_the_figures_among_the_seeds_of_either_way_are_counted(results):
         results.add(cell("SIGNNAP(GCN)", graph), row([[figure - 1], [figure + 1]]))
         results.add(cell("SIGNNAP(GCN)", graph, **to_the_letter), row([[figure + around - 1], [figure + around + 1]]))
     results.add(cell("SIGNNAP(GAT)", "pubmed", **to_the_letter), failed())
-    page = letter.page(results, 2)
+    page = departures.LETTER.page(results, 2)
     assert "share 512) 2 of 2, 0.7 expected; to the letter" in page
     assert "own negatives) 1 of 2, 0.7 expected." in page
 
@@ -251,25 +250,28 @@ def test_the_figures_among_the_seeds_of_either_way_are_counted(results):
 
 def test_the_page_of_sharing_shows_validation(results):
     for share, graph in ((64, "facebook"), (0, "pubmed")):
-        results.add(sharing.cell_of(share, graph), row([[1.0], [2.0]], val=TWO))
-    results.add(sharing.cell_of(512, "pubmed"), failed())
-    assert table_of(sharing.page(results, 2)) == [
+        results.add(departures.sharing_cell(share, graph), row([[1.0], [2.0]], val=TWO))
+    results.add(departures.sharing_cell(512, "pubmed"), failed())
+    assert table_of(departures.SHARING.page(results, 2)) == [
         ["anchors", "pubmed", "facebook"], ["1", "–", "–"], ["64", "–", SHOWN], ["256", "–", "–"],
         ["512", "failed", "–"], ["all", SHOWN, "–"],
     ]  # fmt: skip
-    assert [(settings_of(each).share, settings_of(each).iterations) for each in sharing.recipe()[:5]] == [
+    assert [(settings_of(each).share, settings_of(each).iterations) for each in departures.SHARING.recipe()[:5]] == [
         (1, 1500), (64, 1500), (256, 1500), (512, 1500), (0, 1500)
     ]  # fmt: skip
 
 
 def test_the_grid_chooses_by_validation(results):
-    tries = grid.GRIDS["GCA"][2]
+    tries = tables.GRIDS["GCA"][2]
     for number, each in enumerate(tries):
-        assert grid.best(results, "GCA", "pubmed", 2) is None  # not before all were tried
+        assert tables.best_of_grid(results, "GCA", "pubmed", 2) is None  # not before all were tried
         mean = 80.0 if number == 2 else 70.0 + number
         found = row([[90.0 - number]] * 2, val=[[mean - 1], [mean + 1]])
-        results.add(grid.cell_of("GCA", "pubmed", each), found)
-    assert grid.best(results, "GCA", "pubmed", 2) == tries[2] and grid.best(results, "GCA", "facebook", 2) is None
-    lines = [line for line in table_of(grid.page(results, 2)) if line[:2] == ["GCA", "pubmed"]]
+        results.add(tables.grid_cell("GCA", "pubmed", each), found)
+    assert (
+        tables.best_of_grid(results, "GCA", "pubmed", 2) == tries[2]
+        and tables.best_of_grid(results, "GCA", "facebook", 2) is None
+    )
+    lines = [line for line in table_of(tables.GRID.page(results, 2)) if line[:2] == ["GCA", "pubmed"]]
     assert [line[-1] for line in lines] == ["70.00 ± 1.41", "71.00 ± 1.41", "**80.00 ± 1.41**", "73.00 ± 1.41"]
     assert lines[2][2:4] == ["300", "lr 0.01, temperature 0.4"]

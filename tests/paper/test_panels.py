@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
-from signnap_paper.report.bars import Bars, _limits, bars
-from signnap_paper.report.canvas import COLOURS, Style
-from signnap_paper.report.curves import Line, Panel, curves
-from signnap_paper.report.maps import Map, maps
-from signnap_paper.report.matrices import Matrix, matrices
+from signnap_paper.plots import COLOURS, Bars, Line, Map, Matrix, Panel, Style, _limits, bars, curves, maps, matrices
 
 
 def words(axes):

@@ -8,12 +8,12 @@ from statistics import fmean
 import pytest
 from made_rows import failed, looked, row, tables_of
 
-from signnap_paper import paper, reproduction
+from signnap_paper import departures, paper, representations, reproduction
 from signnap_paper.cells import Cell
 from signnap_paper.claims import CLAIMS
 from signnap_paper.paper import GRAPHS, ROWS, cell, read_alike, reported
 from signnap_paper.results import Results
-from signnap_paper.targets import TARGETS, fidelity, overall
+from signnap_paper.targets import HOMES, WHOLE, find_target
 
 CELLS = [(name, graph) for name in ROWS for graph in GRAPHS]
 TEXTS = {"no_target": {"GRACE on coauthor_physics": "implausible"}, "lower": {}, "fidelity": {}}
@@ -54,9 +54,9 @@ def rows_below(page, title, number=0):
 @pytest.fixture(scope="module")
 def full(tmp_path_factory):
     """Rows for every cell of every target, with as many seeds as any of them wants."""
-    cells = {each.key: each for target in TARGETS.values() for each in target.recipe()}
+    cells = {each.key: each for name in HOMES for each in find_target(name).recipe()}
     names = {cell(*key).key: key for key in CELLS}
-    rows, most = [], max(target.seeds for target in TARGETS.values())
+    rows, most = [], max(find_target(name).seeds for name in HOMES)
     for number, (key, each) in enumerate(cells.items()):
         value = figure(*names[key]) if key in names else 40.0 + number / 10
         test = [[value + seed / 10 - 0.5, value + seed / 10 - 0.4] for seed in range(most)]
@@ -133,7 +133,10 @@ def test_what_all_of_it_took(empty_page, tmp_path):
 
 
 def test_every_other_target_has_its_section(full, full_page):
-    for name, target in TARGETS.items():
+    for name in HOMES:
+        target = find_target(name)
+        if name == WHOLE:
+            continue
         if not target.recipe():
             assert f"\n## {name}\n\nSee [its page](../results/{name}.md).\n" in full_page
             continue
@@ -145,10 +148,9 @@ def test_every_other_target_has_its_section(full, full_page):
 
 
 def test_pictures(full, monkeypatch):
-    for name in ("figure-tsne", "table-sharing"):
-        monkeypatch.setitem(TARGETS, name, replace(TARGETS[name], figure=None))
+    monkeypatch.setattr(representations, "TSNE", replace(representations.TSNE, figure=None))
     assert "![figure-tsne]" not in reproduction.page(full, 5)
-    monkeypatch.setitem(TARGETS, "table-sharing", replace(TARGETS["table-sharing"], figure=lambda *_: None))
+    monkeypatch.setattr(departures, "SHARING", replace(departures.SHARING, figure=lambda *_: None))
     page = section(reproduction.page(full, 5), "table-sharing")
     assert page.strip().startswith("![table-sharing](../results/table-sharing.png)\n\nSIGNNAP(GCN)")
 
@@ -162,10 +164,10 @@ def test_numbers_are_those_of_the_rows(full, full_page):
         honest, single, alike, theirs, gap, cost = lines[key]
         other = full.find(read_alike(*key), 5)
         assert alike == ("–" if other is None else f"{fmean(fmean(probes) for probes in other['test']):.2f} ± 0.16")
-        assert (other is None) == (key[0] not in overall.unlabelled())
+        assert (other is None) == (key[0] not in paper.unlabelled())
         assert honest == f"{mean:.2f} ± 0.16 (5)" and cost == "Fast One, 1"  # five of thirty
         one = fmean(found["test"][0])
-        assert single == (f"{one:.2f} ± 0.07" if key[0] in overall.unlabelled() else "–")
+        assert single == (f"{one:.2f} ± 0.07" if key[0] in paper.unlabelled() else "–")
         if key == ("ARWMF", "coauthor_physics"):
             assert (theirs, gap) == ("–", "–")
         else:
@@ -176,7 +178,7 @@ def test_another_number_of_seeds_than_its_own_is_for_all_sections(full):
     page = reproduction.page(full, 2)
     assert {line[2] for line in tables_of(page)[0][1:]} == {"2"}
     assert {line[0].rpartition(" ")[2] for line in rows_below(page, "Every cell").values()} == {"(2)"}
-    assert TARGETS["table-sharing"].page(full, 2).strip() in page
+    assert departures.SHARING.page(full, 2).strip() in page
 
 
 def test_a_cell_that_failed(tmp_path):
@@ -186,7 +188,7 @@ def test_a_cell_that_failed(tmp_path):
 
 # -- fidelity ----------------------------------------------------------------------------------------------------------
 
-OURS = [(name, graph) for name in fidelity.NAMES for graph in GRAPHS]
+OURS = [(name, graph) for name in paper.SIGNNAP_ROWS for graph in GRAPHS]
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 from made_rows import failed, row, tables_of
 
 from signnap.methods.settings import resolve
+from signnap_paper import fidelity, first_weights
 from signnap_paper.paper import GRAPHS, cell
 from signnap_paper.results import Results
-from signnap_paper.targets import fidelity, rounding, tried
 
 
 @pytest.fixture
@@ -23,13 +23,13 @@ def add(results, name, graph, drawn, nudged, precision="tf32"):
 
 def tables(results, seeds=3):
     """The lines of both tables of a page by what they are about."""
-    summary, cells = tables_of(rounding.page(results, seeds))
+    summary, cells = tables_of(first_weights.ROUNDING.page(results, seeds))
     return {tuple(line[:2]): line[2:] for line in summary[1:]}, {tuple(line[:3]): line[3:] for line in cells[1:]}
 
 
 def test_what_is_trained_twice_is_what_other_pages_have():
-    cells = {each.key: each for each in rounding.recipe()}
-    others = [*fidelity.recipe(), *(cell(*place, precision="float32") for place in tried.OUTSIDE)]
+    cells = {each.key: each for each in first_weights.ROUNDING.recipe()}
+    others = [*fidelity.FIDELITY.recipe(), *(cell(*place, precision="float32") for place in fidelity.OUTSIDE)]
     drawn = [each for each in cells.values() if "init" not in each.settings]
     assert {each.key for each in drawn} == {each.key for each in others} and len(cells) == 2 * len(others)
     for each in drawn:
@@ -77,11 +77,11 @@ def test_only_seeds_that_both_have_are_compared(results):
 def test_too_few_encoders_say_nothing(results, nudged):
     add(results, "SIGNNAP(GCN)", "pubmed", [79.0, 81.0], nudged)
     results.add(cell("SIGNNAP(GAT)", "pubmed", init="nudged"), failed())
-    ((_, *lines),) = tables_of(rounding.page(results, 3))
+    ((_, *lines),) = tables_of(first_weights.ROUNDING.page(results, 3))
     found = {tuple(line[:3]): line[3:] for line in lines}
     assert found["SIGNNAP(GCN)", "pubmed", "tf32"][2:] == ["–", "–", "–"]
     assert found["SIGNNAP(GAT)", "pubmed", "tf32"] == ["–", "failed", "–", "–", "–"]
-    assert len(lines) == 5 * len(GRAPHS) + len(tried.OUTSIDE)
+    assert len(lines) == 5 * len(GRAPHS) + len(fidelity.OUTSIDE)
 
 
 def test_encoders_that_agree_in_all(results):

@@ -23,9 +23,9 @@ from signnap.evaluate.models import judged
 from signnap.methods import fitting
 from signnap.methods.registry import method_class
 from signnap.train.health import Health
-from signnap_paper import elsewhere, runner
-from signnap_paper.elsewhere import judging
+from signnap_paper import runner, workers
 from signnap_paper.results import Results
+from signnap_paper.workers import working
 
 pytestmark = pytest.mark.usefixtures("loaded", "short_probes")
 
@@ -169,7 +169,7 @@ def test_what_killed_judges_have_left_is_judged_here(results, tmp_path, monkeypa
     cells = [tiny("dgi", looks=("spread",)), tiny("raw"), tiny("raw", probe="nonsense")]
     here = Results(tmp_path / "here.jsonl")
     assert fill(cells, here) == 1
-    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
     assert fill(cells, results, jobs=1) == 1
     for cell in cells:
         alone, left = here.find(cell, SEEDS), results.find(cell, SEEDS)
@@ -185,8 +185,8 @@ def test_ctrl_c_does_not_wait_for_what_killed_judges_have_left(results, monkeypa
         begun.append(1)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
-    monkeypatch.setattr(runner, "judged_elsewhere", stop)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda jobs, *_, **__: Killed(jobs))
+    monkeypatch.setattr(runner, "_judge_arrays", stop)
     with pytest.raises(KeyboardInterrupt):
         fill([tiny("raw")], results, jobs=1)
     assert begun == [1] and [*Results(results.path)] == []
@@ -204,7 +204,7 @@ def test_a_second_ctrl_c_finds_judges_that_never_began(results, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(elsewhere, "ProcessPoolExecutor", lambda jobs, *_, **__: Stopped(jobs))
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda jobs, *_, **__: Stopped(jobs))
     with pytest.raises(KeyboardInterrupt):
         fill([tiny("raw")], results, jobs=1, report=stop)
     assert [*Results(results.path)] == []
@@ -212,9 +212,9 @@ def test_a_second_ctrl_c_finds_judges_that_never_began(results, monkeypatch):
 
 def test_ctrl_c_is_not_for_judges_elsewhere():
     before = active_children()
-    with pytest.raises(KeyboardInterrupt), judging(1) as judges:
-        assert judges.ask(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
-        judges.ask(time.sleep, 60)
+    with pytest.raises(KeyboardInterrupt), working(1) as workers:
+        assert workers.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
+        workers.submit(time.sleep, 60)
         begun = time.perf_counter()
         raise KeyboardInterrupt
     assert time.perf_counter() - begun < 10 and active_children() == before  # nobody waits for their result
@@ -222,11 +222,11 @@ def test_ctrl_c_is_not_for_judges_elsewhere():
 
 JUDGED = """
 import os, time
-from signnap_paper.elsewhere import judging
+from signnap_paper.workers import working
 if __name__ == "__main__":
-    with judging(1) as judges:
-        print(judges.ask(os.getpid).result(), flush=True)
-        judges.ask(time.sleep, 60)
+    with working(1) as workers:
+        print(workers.submit(os.getpid).result(), flush=True)
+        workers.submit(time.sleep, 60)
         time.sleep(60)
 """
 

@@ -5,10 +5,10 @@ from made_rows import row, table_of
 
 from signnap.data.public import DATASETS
 from signnap.methods.settings import resolve
+from signnap_paper import first_weights
 from signnap_paper.paper import GRAPHS, cell, reported
+from signnap_paper.paper import SIGNNAP_ROWS as NAMES
 from signnap_paper.results import Results
-from signnap_paper.targets import start
-from signnap_paper.targets.fidelity import NAMES
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def results(tmp_path):
 def add(results, name, graph, alike=(), others=()):
     """Encoders by how far they are from the paper's figure."""
     figure = reported()["overall"][name][graph][0]
-    for apart, changes in ((alike, start.changes(graph)), (others, {})):
+    for apart, changes in ((alike, first_weights.start_changes(graph)), (others, {})):
         if apart:
             results.add(cell(name, graph, **changes), row([[figure + each] for each in apart]))
 
@@ -30,7 +30,7 @@ def line_of(page, name, graph):
 
 
 def test_every_encoder_of_the_paper():
-    cells = start.recipe()
+    cells = first_weights.START.recipe()
     assert [(each.graph, each.settings["backbone"]) for each in cells] == [
         (graph, cell(name, graph).settings["backbone"]) for graph in GRAPHS for name in NAMES
     ]
@@ -44,7 +44,7 @@ def test_both_kinds_of_encoders_stand_beside_the_figure(results):
     add(results, "SIGNNAP(GCN)", "pubmed", alike=[-1, 0.5], others=[-3, -1])
     add(results, "SIGNNAP(GAT)", "pubmed", alike=[1, 2], others=[-2, -1])
     add(results, "SIGNNAP(JKNet)", "pubmed", others=[-1, 1])
-    page = start.page(results, 2)
+    page = first_weights.START.page(results, 2)
     assert "the figures of 1 of 2 cells (30 in all);\n0.7 would" in page
     assert "together lie" not in page  # there are cells without any
     assert line_of(page, "SIGNNAP(GCN)", "pubmed")[3:] == [
@@ -62,7 +62,7 @@ def test_figures_among_all_encoders_are_counted(results):
             if (name, graph) != ("SIGNNAP(GAT)", "pubmed"):
                 add(results, name, graph, *apart)
     add(results, "SIGNNAP(GAT)", "pubmed", [-1], [-2, -3, -3, -4])
-    page = " ".join(start.page(results, 5).split())
+    page = " ".join(first_weights.START.page(results, 5).split())
     # the figure is between two encoders of every cell, but outside of all six of GAT's
     assert "among the first 2 encoders of every cell lie 24 of 30 figures; 10.0 would on average" in page
     assert "Among all that there are lie 24. Cells whose figure was found outside have up to 5," in page
@@ -74,7 +74,7 @@ def test_more_encoders_of_one_cell_count_among_all_alone(results):
     for name in NAMES:
         for graph in GRAPHS:
             add(results, name, graph, others=[1, 2, -1] if (name, graph) == ("SIGNNAP(GCN)", "facebook") else [-1, 1])
-    page = " ".join(start.page(results, 5).split())
+    page = " ".join(first_weights.START.page(results, 5).split())
     assert "first 2 encoders of every cell lie 29 of 30" in page and "Among all that there are lie 30." in page
 
 
@@ -82,7 +82,7 @@ def test_what_the_first_weights_do(results):
     add(results, "SIGNNAP(GCN)", "pubmed", alike=[-1, 1], others=[-6, -2, 20])
     add(results, "SIGNNAP(GAT)", "pubmed", alike=[1, 3], others=[-4, 0, 10])
     add(results, "SIGNNAP(JKNet)", "pubmed", alike=[2, 5], others=[1, 1 + 6, -17])
-    page = " ".join(start.page(results, 3).split())
+    page = " ".join(first_weights.START.page(results, 3).split())
     # variances of 2, 2 and 4.5 beside those of as many others, 8, 8 and 18
     assert "share them have 0.25 times the variance of as many others (0.25 to 0.25" in page and "3 cells" in page
     # by (-4, 0, 6.5) and (-4, -2, 3), from means of the others of 4, 2 and -3
@@ -97,4 +97,4 @@ def test_what_the_first_weights_do(results):
 def test_too_few_encoders_say_nothing(results, cells):
     for name in NAMES[:cells]:
         add(results, name, "pubmed", alike=[0, 1], others=[1, 2])
-    assert "variance" not in start.page(results, 2)
+    assert "variance" not in first_weights.START.page(results, 2)

@@ -6,18 +6,18 @@ import pytest
 from made_rows import failed, looked, row, tables_of
 
 from signnap.data.public import DATASETS
+from signnap.errors import SignnapError
 from signnap.evaluate import PROBES
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
-from signnap_paper.cli import TARGETS as NAMES
-from signnap_paper.looks import LOOKS
+from signnap_paper import sweeps, tables
+from signnap_paper.cells import BANNER, QUICK_ITERATIONS, quickened
+from signnap_paper.measurements import MEASUREMENTS
 from signnap_paper.paper import reported
-from signnap_paper.quick import BANNER, ITERATIONS, quickened
-from signnap_paper.reproduction import EVERYTHING
 from signnap_paper.results import Results
-from signnap_paper.targets import Target, datasets, dimensions
+from signnap_paper.targets import HOMES, Target, find_target
 
-every_target = pytest.mark.parametrize("name", EVERYTHING)
+every_target = pytest.mark.parametrize("name", HOMES)
 #: They are made of the graphs, or of what the others found.
 WITHOUT_CELLS = {"table-datasets", "reproduction"}
 
@@ -27,11 +27,13 @@ def _no_data(monkeypatch):
     """The graphs are counted as the paper counts them: their page needs files that may not be here."""
     known = reported()["datasets"]
     counted = lambda name: {what: 0 if count == "rest" else count for what, count in known[name].items()}
-    monkeypatch.setattr(datasets, "counts", counted)
+    monkeypatch.setattr(tables, "counts", counted)
 
 
-def test_the_command_knows_every_target():
-    assert tuple(EVERYTHING) == NAMES
+def test_every_target_is_found_and_no_other():
+    assert all(isinstance(find_target(name), Target) for name in HOMES)
+    with pytest.raises(SignnapError, match="unknown target 'table-overal', did you mean 'table-overall'"):
+        find_target("table-overal")
 
 
 # -- cells -------------------------------------------------------------------------------------------------------------
@@ -39,7 +41,7 @@ def test_the_command_knows_every_target():
 
 @every_target
 def test_every_cell_can_be_run(name):
-    cells = EVERYTHING[name].recipe()
+    cells = find_target(name).recipe()
     assert len({cell.key for cell in cells}) == len(cells) and bool(cells) == (name not in WITHOUT_CELLS)
     for cell in cells:
         method = method_class(cell.method)
@@ -47,26 +49,26 @@ def test_every_cell_can_be_run(name):
         settings = method(**cell.settings).settings_for(cell.graph)
         assert cell.probe == "none" if method.uses_labels else cell.probe in PROBES
         assert not method.uses_labels or settings.split.removeprefix("inductive:") == cell.split
-        assert set(cell.looks) <= set(LOOKS)
+        assert set(cell.looks) <= set(MEASUREMENTS)
         assert method.uses_labels or "training-curves" not in cell.looks
         assert not method.uses_labels or "probe-curves" not in cell.looks
 
 
 @every_target
 def test_every_cell_can_be_tried_quickly(name):
-    for cell in EVERYTHING[name].recipe():
+    for cell in find_target(name).recipe():
         quick = quickened(cell)
         settings = resolve({**quick.settings, "method": quick.method}, dataset=quick.graph)
         full = resolve({**cell.settings, "method": cell.method}, dataset=cell.graph)
         kind = method_class(cell.method)
-        assert settings.iterations == (ITERATIONS if kind.trains else full.iterations) <= full.iterations
+        assert settings.iterations == (QUICK_ITERATIONS if kind.trains else full.iterations) <= full.iterations
         assert quick.probe == ("none" if kind.uses_labels else "linear-quick")
         assert (quick.probe_seeds, quick.looks, quick.split) == (1, cell.looks, cell.split)
         assert quick.key != cell.key and quickened(quick) == quick
 
 
 def test_a_quick_try_is_short_and_says_so():
-    assert ITERATIONS == 1 and "one iteration" in BANNER and BANNER.endswith("\n\n")
+    assert QUICK_ITERATIONS == 1 and "one iteration" in BANNER and BANNER.endswith("\n\n")
     full, short = PROBES["linear"], PROBES["linear-quick"]
     assert short.epochs <= full.epochs / 10
 
@@ -76,7 +78,7 @@ def test_a_quick_try_is_short_and_says_so():
 
 @every_target
 def test_a_page_of_nothing(name, tmp_path):
-    page = EVERYTHING[name].page(Results(tmp_path / "rows.jsonl"), 2)
+    page = find_target(name).page(Results(tmp_path / "rows.jsonl"), 2)
     assert tables_of(page) and page.endswith("|\n") and not page.startswith("\n")
     assert all(len(table) > 1 for table in tables_of(page)) or name == "reproduction"
     assert "–" in page or name == "table-datasets"
@@ -114,27 +116,27 @@ SHOWN = {
 
 @every_target
 def test_a_page_shows_every_cell(name, tmp_path):
-    cells = EVERYTHING[name].recipe()
+    cells = find_target(name).recipe()
     results = filled(cells, tmp_path / "rows.jsonl")
-    page = EVERYTHING[name].page(results, 2)
+    page = find_target(name).page(results, 2)
     assert tables_of(page)
     shown = SHOWN.get(name, lambda value: f"{value:.2f} ± 1.41")
     assert [str(cell) for number, cell in enumerate(cells) if shown(value_of(number)) not in page] == []
     assert "(2 seeds)" not in page
     with_a_column = {"table-fidelity", "table-seeds", "table-start"}
     if name not in {"authors", *with_a_column, *WITHOUT_CELLS}:
-        assert EVERYTHING[name].page(results, 3).count("(2 seeds)") >= len(cells)
-        assert EVERYTHING[name].page(results, 1).count("(1 seed)") == 0
+        assert find_target(name).page(results, 3).count("(2 seeds)") >= len(cells)
+        assert find_target(name).page(results, 1).count("(1 seed)") == 0
 
 
 @every_target
 def test_a_page_of_failures(name, tmp_path):
-    cells = EVERYTHING[name].recipe()
+    cells = find_target(name).recipe()
     results = Results(tmp_path / "rows.jsonl")
     results.write = lambda: None
     for cell in cells:
         results.add(cell, failed())
-    page = EVERYTHING[name].page(results, 2)
+    page = find_target(name).page(results, 2)
     assert tables_of(page) and page.count("failed") >= len(cells)
 
 
@@ -146,6 +148,6 @@ def test_the_page_of_a_figure_begins_with_its_picture():
 
 
 def test_a_quick_try_is_as_wide_as_its_cell_says():
-    tried = [quickened(dimensions.cell_of("DGI", "pubmed", dim)).settings for dim in (64, 256)]
+    tried = [quickened(sweeps.width_cell("DGI", "pubmed", dim)).settings for dim in (64, 256)]
     assert [(settings["dim"], settings["hidden"]) for settings in tried] == [(64, 64), (256, 256)]
-    assert quickened(dimensions.cell_of("DGI", "pubmed", 512)).settings["dim"] == 32  # says nothing
+    assert quickened(sweeps.width_cell("DGI", "pubmed", 512)).settings["dim"] == 32  # says nothing

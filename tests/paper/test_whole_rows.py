@@ -9,13 +9,12 @@ from made_rows import failed, looked, row
 
 from signnap.errors import SignnapError
 from signnap_paper.cells import Cell
-from signnap_paper.looks import LOOKS
-from signnap_paper.results import Results
-from signnap_paper.whole_rows import NOT_WHOLE, SHAPES, expect_whole
+from signnap_paper.measurements import MEASUREMENTS
+from signnap_paper.results import NOT_WHOLE, SHAPES, Results, expect_whole
 
-CELL = Cell("dgi", "cora", {"layers": 2}, looks=tuple(LOOKS))
+CELL = Cell("dgi", "cora", {"layers": 2}, looks=tuple(MEASUREMENTS))
 MADE = {"resolved": {"layers": 2, "backbone": None}, "collapsed": {"1": "stuck"}, "revision": None, "signnap": "0.1.0"}
-WHOLE = {"cell": asdict(CELL) | {"looks": [*LOOKS]}, **row([[70.0], [71.0]], looks=looked(CELL, 0.5, 2), **MADE)}
+WHOLE = {"cell": asdict(CELL) | {"looks": [*MEASUREMENTS]}, **row([[70.0], [71.0]], looks=looked(CELL, 0.5, 2), **MADE)}
 FAILED = {"cell": WHOLE["cell"], **failed()}
 NAN, INFINITE = float("nan"), float("inf")
 
@@ -47,7 +46,7 @@ def refused(line):
 
 
 def test_what_the_runner_writes_is_whole():
-    assert not refused(WHOLE) and not refused(FAILED) and set(SHAPES) == set(LOOKS)
+    assert not refused(WHOLE) and not refused(FAILED) and set(SHAPES) == set(MEASUREMENTS)
     for name in (*MADE, "peak_memory_mb"):  # rows of an earlier version have none
         assert not refused({key: value for key, value in WHOLE.items() if key != name})
 

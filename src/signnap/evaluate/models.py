@@ -1,4 +1,4 @@
-"""Judge trained models, or anybody's embeddings, on a labelled graph, always beside three trivial baselines."""
+"""Judge models, or embeddings of any origin, on a labelled graph beside three trivial baselines."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ from .parts import labelled_parts
 from .score import Score, score, score_classes, score_most_frequent
 
 _log = logging.getLogger(__name__)
-#: test and validation accuracy in % of every probe of one encoder
-Marks = list[tuple[float, float]]
 
 
 def judge(
@@ -42,9 +40,9 @@ def judge(
 ) -> dict[str, Any]:
     """Score the subjects (one per encoder seed), raw features, an untrained encoder and the most frequent class.
 
-    Networks that were trained on labels are their own classifiers; their split has to be this one. ``dropped`` trains
-    the probe on freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6). ``report`` is called
-    between the first three judgements; the last takes no time.
+    Networks that were trained on labels are their own classifiers, and must have been trained with this split. With
+    ``dropped`` the probe is trained on freshly dropped graphs, as the authors do for GraphSAGE and GAT. ``report`` is
+    called between the first three judgements; the last takes no time.
     """
     parts = make_split(graph, split)
     main = score_models(subjects, graph, parts, probe=probe, probe_seeds=seeds, dropped=dropped)
@@ -77,10 +75,10 @@ def score_models(
 ) -> Score:
     """Judge fitted models of one or more encoder seeds, or their embeddings, exactly as ``signnap evaluate`` does.
 
-    ``score`` sees arrays alone; this knows the graph as well. So the probe has the weight decay that the paper gives it
-    there, inductively the training rows come from the training nodes and their edges alone, and networks that were
-    trained on labels are their own classifiers. Embeddings are taken as they are. ``dropped`` trains the probe on
-    freshly dropped graphs, as the authors do for GraphSAGE and GAT (spec §2.6).
+    ``score`` sees arrays only; this function knows the graph, too. The probe has the weight decay that the paper uses
+    for this graph. In the inductive setting the training rows come from the training nodes and their edges alone.
+    Networks that were trained on labels are their own classifiers. Embeddings are used as given. With ``dropped`` the
+    probe is trained on freshly dropped graphs, as the authors do for GraphSAGE and GAT.
 
     >>> from signnap import SIGNNAP, load_graph, score_models
     >>> graph = load_graph("synthetic")
@@ -111,23 +109,8 @@ def judged(
     return score(rows, *_nodes(graph, parts), resample=resample, **options | _decay(graph))
 
 
-def judged_elsewhere(
-    z: np.ndarray, y: np.ndarray, parts: Sequence[np.ndarray], probe: str, seeds: int, weight_decay: float
-) -> Marks:
-    """Plain arrays in and out: tensors would travel through shared memory, of which containers have little."""
-    nodes = [torch.from_numpy(part) for part in parts]
-    options: dict[str, Any] = {"probe": probe, "seeds": range(seeds), "weight_decay": weight_decay}
-    return marks_of(score([torch.from_numpy(z)], torch.from_numpy(y), *nodes, **options))
-
-
-def marks_of(found: Score) -> Marks:
-    """The score of one encoder as rows keep it, probe by probe."""
-    (test,), (val,) = found.runs, found.val_runs
-    return [*zip(test, val, strict=True)]
-
-
 def _subjects(models: Sequence[Method | Array]) -> list[Method | Tensor]:
-    """Fitted models, and anything else as numbers."""
+    """Check that models are fitted, and convert anything else to tensors."""
     if isinstance(models, (Method, Tensor, np.ndarray, str)) or not isinstance(models, Sequence):
         raise SignnapError("expected a list with the models, or the embeddings, of one or more encoder seeds")
     for model in models:
@@ -137,7 +120,7 @@ def _subjects(models: Sequence[Method | Array]) -> list[Method | Tensor]:
 
 
 def _parts(graph: Graph, split: str | Split) -> Split:
-    """The split of that name, or one that is given: anybody may have made it, so the probe's checks come first."""
+    """Return the split of that name, or the given one after the checks of the probe: users make their own."""
     if isinstance(split, str):
         return make_split(graph, split)
     if not isinstance(split, Split):
@@ -148,7 +131,7 @@ def _parts(graph: Graph, split: str | Split) -> Split:
 
 
 def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:
-    """Refuse runs whose spread would not be that over encoder seeds: one run twice, or two different recipes."""
+    """Refuse runs that are not encoder seeds of one model: one run twice, or different settings."""
     if len({model.facts_["fingerprint"] for model in models}) > 1:
         raise SignnapError("the runs were not trained on one and the same graph: judge them one graph at a time")
     own = lambda model: {name: model.facts_[name] for name in model.own_parts if name in model.facts_}
@@ -168,12 +151,12 @@ def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:
 
 
 def _normalizes(subjects: Sequence[Method | Tensor]) -> bool:
-    """Whether the subjects saw normalised features, as they do unless told otherwise."""
+    """Whether all models saw normalised features, which is the default."""
     return all(subject.settings_.normalize_features for subject in subjects if isinstance(subject, Method))
 
 
 def _note_other_split(models: Sequence[Method], parts: Split) -> None:
-    """Say that nodes were hidden in training, but not those of this split."""
+    """Log that training hid other nodes than those of this split."""
     for split in sorted({model.settings_.split for model in models}):
         rule, hidden = parse_split(split)
         if hidden and rule != parse_split(parts.name)[0]:
@@ -181,14 +164,14 @@ def _note_other_split(models: Sequence[Method], parts: Split) -> None:
 
 
 def _note_mixture(subjects: Sequence[Method | Tensor]) -> None:
-    """Say that what counts as several seeds cannot be of one model; of files nobody knows more than their width."""
-    told = "%s are judged together, but count as encoder seeds of one model"
+    """Log that the subjects cannot be seeds of one model: models beside embeddings, or different widths."""
+    words = "%s are judged together, but count as encoder seeds of one model"
     if len({isinstance(subject, Method) for subject in subjects}) > 1:
-        _log.info(told, "models and bare embeddings")
+        _log.info(words, "models and bare embeddings")
     shapes = {tuple(subject.shape[1:]) for subject in subjects if isinstance(subject, Tensor)}
     if len(shapes) > 1:
         widths = " and ".join(str(width) for shape in sorted(shapes) for width in shape)
-        _log.info(told, f"embeddings of {widths} columns")
+        _log.info(words, f"embeddings of {widths} columns")
 
 
 def _nodes(graph: Graph, parts: Split) -> tuple[Any, ...]:
@@ -214,7 +197,7 @@ def _public(result: Score) -> dict[str, Any]:
 
 
 def _blank(subject: Method | Tensor, number: int) -> Method:
-    """The model whose untrained twin stands beside a subject: its own, or a GCN where there is nothing to train."""
+    """Return the model that gives the untrained baseline: the subject itself, or a GCN where it does not train."""
     if isinstance(subject, Tensor):
         return SIGNNAP(dim=subject.shape[1], seed=number)
     own = subject.trains and subject.inductive and not subject.uses_labels
@@ -222,27 +205,27 @@ def _blank(subject: Method | Tensor, number: int) -> Method:
 
 
 def _trained_on_labels(subjects: Sequence[Method | Tensor], graph: Graph, parts: Split) -> bool:
-    """Whether the subjects are classifiers themselves; whoever saw labels may be judged on its own split only."""
-    taught = [subject for subject in subjects if isinstance(subject, Method) and subject.uses_labels]
-    if taught and len(taught) < len(subjects):
+    """Whether the subjects were trained on labels; such models may be judged on their own split only."""
+    labelled = [subject for subject in subjects if isinstance(subject, Method) and subject.uses_labels]
+    if labelled and len(labelled) < len(subjects):
         raise SignnapError("some of the models were trained on labels and some were not: judge them one kind at a time")
-    for model in taught:
+    for model in labelled:
         if parse_split(model.settings_.split)[0] != parse_split(parts.name)[0]:
             raise SignnapError(
                 f"the model was trained on labels of the split {model.settings_.split}: expected that one"
             )
         if not torch.equal(make_split(graph, model.settings_.split).test, parts.test):
             raise SignnapError(f"the model saw labels of another {parts.name}: expected the split as seed 0 draws it")
-    return bool(taught)
+    return bool(labelled)
 
 
 def embedded(
     subjects: Sequence[Method | Tensor], graph: Graph, parts: Split, *, place: str | None = "cpu"
 ) -> list[Tensor]:
-    """Rows for the probe, on the CPU with the labels, whichever device embeds; without ``place``, where they are made.
+    """Return the rows for the probe, on the CPU beside the labels; without ``place``, on the device that embeds.
 
-    In the inductive setting training rows come from the training subgraph (spec §1), unless the method embeds nothing
-    but the graph that it was trained on.
+    In the inductive setting training rows come from the training subgraph, unless the method can only embed the graph
+    that it was trained on.
     """
     seen = parts.training_graph(graph) if parts.inductive else None
 
@@ -257,7 +240,7 @@ def embedded(
 
 
 def _redrawn(model: Method | Tensor, graph: Graph, parts: Split) -> Callable[[], Tensor]:
-    """Fresh embeddings of a freshly dropped graph at every call, on the device that embeds: there is one per epoch."""
+    """Return a function that embeds a freshly dropped graph, on its device; the probe calls it once per epoch."""
     if not isinstance(model, SIGNNAP):
         found = f"a run of {model.name}" if isinstance(model, Method) else "a tensor"
         raise SignnapError(f"the probe on dropped graphs is SIGNNAP's, but {found} was given")

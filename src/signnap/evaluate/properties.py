@@ -27,9 +27,10 @@ def properties(
     nodes: Tensor | None = None,
     report: Report = silent,
 ) -> dict[str, Any]:
-    """Embed freshly dropped copies of the graph and measure; ``nodes`` restricts the stability matrix.
+    """Embed freshly dropped copies of the graph and measure the three properties.
 
-    ``report`` is called after each of the ``copies`` + 2 dropped ones; the whole graph is embedded once besides.
+    ``nodes`` restricts the stability matrix to these nodes. ``report`` is called after each of the ``copies`` + 2
+    dropped copies; the whole graph is embedded once, too.
     """
     view, drawn, made = model.view(graph), dropped_copies(model, graph, drop_edge, seed), count(1)
 
@@ -46,7 +47,7 @@ def properties(
 
 
 def dropped_copies(model: Method, graph: Graph, drop_edge: float, seed: int) -> Callable[[], Tensor]:
-    """Embeddings of a freshly dropped copy of the graph at every call."""
+    """Return a function that embeds a freshly dropped copy of the graph at every call."""
     view = model.view(graph)
     drop, source = DropEdge(drop_edge), rng.generator(seed, "analysis views", view.stored.device)
     return lambda: model.embed_view(drop(view, source))

@@ -20,10 +20,9 @@ from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS
 
 from ..provenance import failure
-from .pyg_twins import TWINS
 from .record import Record
-from .timing import alone_on_device
-from .turns import Contender, Turns, free_bytes, in_turns
+from .timing import Contender, Turns, alone_on_device, free_bytes, in_turns
+from .twins import TWINS
 
 GRAPHS = ("amazon_photo", "pubmed")
 TRAINED = tuple(name for name in METHODS if method_class(name).trains)
@@ -32,7 +31,7 @@ ABOUT = """
 Seconds per iteration of every method that trains, with the paper's preset for the graph, views, gradients and the
 optimiser's step included, and peak device memory above the loaded graph. An iteration is an epoch, all nodes once, but
 for `deepwalk` and `node2vec`, which take a batch of walks, and `gcc` and `gcc-attributed`, with a batch of subgraphs.
-*PyG* is the same method with the same settings written down directly (`benchmarks/pyg_twins.py`): `GCNConv`, dense
+*PyG* is the same method with the same settings written down directly (`twins.py`): `GCNConv`, dense
 features and autograd, and for `grace` all N×N similarities. Both took turns in one run.
 """.strip()
 COLUMNS = {

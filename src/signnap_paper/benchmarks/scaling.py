@@ -19,8 +19,8 @@ from signnap import Graph
 from signnap.graph import Pattern
 
 from ..provenance import failure
+from .bench import training_step
 from .record import Record
-from .speed import training_step
 from .timing import Pace, measure
 
 SIZES = (250_000, 500_000, 1_000_000)

@@ -20,9 +20,7 @@ from signnap.methods.settings import Settings
 from signnap.train.loop import lockstep
 
 from ..provenance import failure
-from .floor import COUNTED, step_operations
-from .limits import copy_rate, floor_ms
-from .rates import matmul_rate
+from .limits import COUNTED, copy_rate, floor_ms, matmul_rate, step_operations
 from .record import Record
 from .timing import Pace, measure
 from .twins import PerAnchorStep
@@ -37,7 +35,7 @@ through autograd (`PerAnchorStep` in `twins.py`), all anchors with one draw of n
 with its own, which *own negatives* is to be compared with; *tf32* and *bf16* are coarser products;
 *five seeds* trains five encoders at once, and its ratios are per encoder.
 
-The floor is the arithmetic or traffic of the matrix products alone (`floor.py`) at the rates that a large
+The floor is the arithmetic or traffic of the matrix products alone (`limits.py`) at the rates that a large
 float32 product and a large copy reached in the same run. Products with negatives may run in 16-bit units, three times
 over for float32: the second floor takes their rate, where that is higher.
 """.strip()

@@ -92,7 +92,7 @@ def test_other_protocols_and_devices_are_refused(opened):
     ],
 )
 def test_values_are_written_for_people(script, value, words):
-    assert script("table").written(value) == words
+    assert script("record").written(value) == words
 
 
 def test_the_page_is_written_beside_and_can_be_printed_again(opened):
@@ -112,5 +112,5 @@ def test_the_page_is_written_beside_and_can_be_printed_again(opened):
         "| a | 1.500 | – |",
         "| b | – | it \\| failed |",
     ]
-    command = [sys.executable, "-m", "signnap_paper.benchmarks.table", record.path]
+    command = [sys.executable, "-m", "signnap_paper.benchmarks.record", record.path]
     assert subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout == page

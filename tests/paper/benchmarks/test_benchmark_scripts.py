@@ -12,7 +12,7 @@ import torch
 
 from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS
-from signnap_paper.benchmarks.floor import Work
+from signnap_paper.benchmarks.limits import Work
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_methods(run):
 def test_every_method_that_trains_is_timed(script):
     trained = set(script("methods").TRAINED)
     assert trained == set(METHODS) - {"raw", "svd", "propagated", "arwmf", "untrained"}
-    assert set(script("pyg_twins").TWINS) == {"grace", "dgi", "bgrl"} <= trained
+    assert set(script("twins").TWINS) == {"grace", "dgi", "bgrl"} <= trained
 
 
 @pytest.mark.parametrize(("free", "why"), [(51_199, "needs about 0.0 GB, and 0.0 GB are free"), (51_200, None)])
@@ -126,13 +126,13 @@ def test_a_twin_without_room_costs_only_itself(script, small_graph, monkeypatch,
     """Eight matrices of 40×40 numbers are 51,200 bytes."""
     methods = script("methods")
     monkeypatch.setattr(methods, "free_bytes", lambda device: free)
-    row = methods._measured(small_graph, method_class("grace")(dim=4), script("turns").Turns(1, 0.0, 1))
+    row = methods._measured(small_graph, method_class("grace")(dim=4), script("timing").Turns(1, 0.0, 1))
     assert row["note"] == (why and f"PyG: MemoryError: {why}")
     assert row["seconds"] > 0 and ("times_faster" in row) == (why is None)
 
 
 def test_contenders_take_turns(script, small_graph):
-    turns, calls = script("turns"), []
+    turns, calls = script("timing"), []
     both = [turns.Contender(lambda _, name=name: lambda: calls.append(name), small_graph, 2) for name in "ab"]
     first, second = turns.in_turns(both, turns.Turns(2, 0.0, 3))
     assert calls == list("aabb" + "ab" * 3)

@@ -18,7 +18,7 @@ SMALL = {
 
 @pytest.fixture
 def twins(script):
-    return script("pyg_twins")
+    return script("twins")
 
 
 def copy_weights(source, target):

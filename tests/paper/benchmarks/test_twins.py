@@ -10,8 +10,8 @@ from signnap import SIGNNAP, rng
 from signnap.encoders import build_encoder
 from signnap.graph import as_dense
 from signnap.objectives import NCE
-from signnap_paper.benchmarks import speed
-from signnap_paper.benchmarks.speed import training_step
+from signnap_paper.benchmarks import bench as measured
+from signnap_paper.benchmarks.bench import training_step
 from signnap_paper.benchmarks.twins import (
     DenseGraceStep,
     PerAnchorStep,
@@ -120,7 +120,7 @@ def test_side_by_side_alternates_and_takes_medians(monkeypatch):
         action()
         return next(times[calls[-1]])
 
-    monkeypatch.setattr(speed, "_seconds", seconds)
-    found = speed._side_by_side(lambda: calls.append("ours"), lambda: calls.append("twin"), rounds=2)
+    monkeypatch.setattr(measured, "_seconds", seconds)
+    found = measured._side_by_side(lambda: calls.append("ours"), lambda: calls.append("twin"), rounds=2)
     assert calls == ["ours", "twin", *["ours"] * 10, "twin", *["ours"] * 10, "twin"]
     assert found == (1.0, 4.0)

@@ -1,1 +1,0 @@
-"""Pictures of numbers: functions that see plain values, never a method or a graph."""
