@@ -1,4 +1,4 @@
-"""Lets the site show what lies beside the result rows: the pages link to it there, as the repository does."""
+"""Adds the pages and figures in results/ to the site, because pages in docs/ link to them."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ _RESULTS = Path(__file__).parent.parent / "results"
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Take pages and pictures into the site."""
+    """Add each page and figure of results/ below results/ in the site."""
     from mkdocs.structure.files import File
 
     for path in sorted((*_RESULTS.glob("*.png"), *_RESULTS.glob("*.md"))):
@@ -16,5 +16,5 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **context: Any) -> str:
-    """Point to them where the site has them."""
+    """Rewrite links to results/, which lies beside docs/ in the repository and inside the site."""
     return markdown.replace("](../results/", "](results/")
