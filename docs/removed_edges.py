@@ -79,7 +79,7 @@ def draw(found: dict[str, Any], out: Path) -> None:
     panels[0].set_title("Accuracy of a linear classifier, %", loc="left", fontsize=10)
     panels[1].set_title("Stability (centred cosine between copies)", loc="left", fontsize=10)
     panels[0].set_ylim(0, 100)
-    panels[1].set_ylim(0, 1.03)
+    panels[1].set_ylim(0.7, 1.01)
     panels[1].legend(loc="lower left", frameon=False)
     figure.savefig(out, metadata={"Date": None})
 

@@ -29,13 +29,12 @@ _AN = {"backbone": "an encoder", "objective": "an objective", "perturbation": "a
 
 
 class SIGNNAP(Method):
-    """Two dropped views of the graph, contrasted with a memory bank: embeddings that hold still when edges go.
+    """Contrasts two views of the graph that lost edges, so that embeddings stay the same when edges are missing.
 
-    Every field of :class:`~signnap.methods.settings.Settings` is a keyword; one that is not given (None) comes
-    from the preset's sections for the backbone and, for a benchmark graph, the data set. ``backbone`` may be any
-    ``nn.Module`` that takes ``(x, edge_index)``, whose weights are where every seed starts, or a function that makes
-    one for a number of features, so that every seed draws its own. ``objective`` and ``perturbation`` may be objects of
-    your own, too.
+    Each field of ``Settings`` is a keyword. A keyword that is not given (None) takes the preset's value for the
+    backbone and, on a public graph, for the graph. ``backbone`` is a name, an ``nn.Module`` that takes
+    ``(x, edge_index)`` (each seed starts from its weights), or a function that makes such a module for a number of
+    features (each seed draws its own weights). ``objective`` and ``perturbation`` are objects.
 
     >>> from signnap import SIGNNAP, load_graph
     >>> graph = load_graph("synthetic")
