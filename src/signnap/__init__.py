@@ -42,9 +42,9 @@ _HOMES = {
     "score_models": "evaluate.models",
     "linear_probe": "evaluate",
     "logistic_probe": "evaluate",
-    "stability": "analyze",
-    "smoothness": "analyze",
-    "identifiability": "analyze",
+    "stability": "evaluate",
+    "smoothness": "evaluate",
+    "identifiability": "evaluate",
 }
 
 __all__ = [
@@ -102,14 +102,13 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from .analyze import identifiability, smoothness, stability
     from .contracts import Encoder, Objective, Perturbation, Terms
     from .data.embeddings import read_embeddings, write_embeddings
     from .data.load import load_graph
     from .data.splits import Split, make_split
     from .encoders import ConvolutionalStack
     from .errors import SignnapError
-    from .evaluate import linear_probe, logistic_probe, score
+    from .evaluate import identifiability, linear_probe, logistic_probe, score, smoothness, stability
     from .evaluate.models import score_models
     from .graph import Graph, View
     from .methods.method import Method

@@ -10,12 +10,10 @@ import numpy as np
 import torch
 
 from signnap import rng
-from signnap.analyze import stability
 from signnap.data.splits import Split
 from signnap.errors import unknown_name
-from signnap.evaluate import linear_probe
-from signnap.evaluate.probe import ProbeSettings
-from signnap.evaluate.properties import dropped_copies
+from signnap.evaluate import ProbeSettings, linear_probe, stability
+from signnap.evaluate.models import dropped_copies
 from signnap.graph import Graph
 from signnap.methods.method import Method
 from signnap.ops.geometry import effective_rank

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from signnap.analyze.stability import min_max
 from signnap.evaluate import summarize
+from signnap.evaluate.properties import min_max
 
 from . import summaries
 from .cells import Cell

@@ -128,7 +128,7 @@ CASES = {
     "drop for a probe without steps": (
         None,
         (*EVALUATE, "--probe", "logistic", "--dropped-probe"),
-        r"the probe logistic takes no steps to drop edges between: expected a linear one",
+        r"the probe logistic has no epochs and cannot train on dropped graphs: expected a linear probe",
     ),
     "too few embeddings": (
         lambda: np.save("z.npy", np.ones((3, 2))),

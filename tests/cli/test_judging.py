@@ -10,7 +10,7 @@ def test_evaluate_a_run_and_its_files(trained, command):
     run = command("evaluate", "run", *GRAPH, *QUICK, "--json").json
     assert {"accuracy", "protocol", "encoder_seeds", "probe_seeds", "baselines"} <= set(run)
     assert set(run["accuracy"]) >= {"mean", "std"}
-    assert run["protocol"] == "paper: 1 encoder seed × 1 probe seed"
+    assert run["protocol"] == "over probe seeds (1 encoder × 1 probe)"
     assert set(run["baselines"]) == {"raw features", "untrained encoder", "most frequent class"}
     assert all(set(b["accuracy"]) >= {"mean", "std"} for b in run["baselines"].values())
     for suffix in ("npy", "csv", "parquet"):
@@ -22,10 +22,10 @@ def test_evaluate_a_run_and_its_files(trained, command):
     assert command("evaluate", "shuffled.csv", *GRAPH, *QUICK, "--json").json["accuracy"] == run["accuracy"]
 
 
-def test_several_runs_are_judged_by_the_honest_protocol(trained, command):
+def test_the_spread_of_several_runs_is_over_runs(trained, command):
     assert command("train", *GRAPH, "--out", "other", *SMALL, "--seed", 1).code == 0
     found = command("evaluate", "run", "other", *GRAPH, *QUICK, "--json").json
-    assert found["protocol"] == "honest: 2 encoder seeds × 1 probe seed"
+    assert found["protocol"] == "over encoder seeds (2 encoders × 1 probe)"
     assert (found["encoder_seeds"], len(found["runs"])) == (2, 2)
 
 
@@ -116,7 +116,7 @@ def test_analyze(trained, command):
 def test_evaluate_by_several_probes(trained, command):
     judged = ("--split", "per-class:5:5", "--probe", "linear-quick", "--seeds", 2)
     found = command("evaluate", "run", *GRAPH, *judged, "--json").json
-    assert found["protocol"] == "paper: 1 encoder seed × 2 probe seeds"
+    assert found["protocol"] == "over probe seeds (1 encoder × 2 probes)"
     assert (found["probe_seeds"], len(found["runs"][0])) == (2, 2)
 
 

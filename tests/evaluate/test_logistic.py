@@ -137,6 +137,6 @@ def test_quiet_and_repeatable():
 def test_counts_as_one_probe_seed():
     z, y, *split = clouds()
     judged = score([z], y, *split, probe="logistic", seeds=range(5))
-    assert judged.protocol == "paper: 1 encoder seed × 1 probe seed"
+    assert judged.protocol == "over probe seeds (1 encoder × 1 probe)"
     assert judged.accuracy.mean == pytest.approx(100 * logistic_probe(z, y, *split).test_accuracy)
     assert judged.accuracy.std == 0 and judged.probe_seeds == 1

@@ -57,7 +57,7 @@ def test_one_model_by_the_paper_s_protocol(labelled, models):
     result = judge(models[:1], labelled, split="per-class:8:8", seeds=2)
     assert {"graph", "split", "features", "baselines"} | KEYS == set(result)
     assert (result["graph"], result["split"], result["probe"]) == ("labelled", "per-class:8:8", "linear")
-    assert result["protocol"] == "paper: 1 encoder seed × 2 probe seeds"
+    assert result["protocol"] == "over probe seeds (1 encoder × 2 probes)"
     assert (result["encoder_seeds"], result["probe_seeds"]) == (1, 2)
     assert json.loads(json.dumps(result)) == result
     assert set(result["baselines"]) == {"raw features", "untrained encoder", "most frequent class"}
@@ -106,9 +106,9 @@ def test_a_network_with_labels_is_judged_on_its_split_however_that_is_written(tr
         judge([model], graph, split="per-class:8:8", seeds=1)
 
 
-def test_several_models_by_the_honest_protocol(labelled, models):
+def test_the_spread_of_several_models_is_over_models(labelled, models):
     result = judge(models, labelled, **RULES)
-    assert result["protocol"] == "honest: 2 encoder seeds × 1 probe seed"
+    assert result["protocol"] == "over encoder seeds (2 encoders × 1 probe)"
     alone = [judge([model], labelled, **RULES)["runs"][0] for model in models]
     assert result["runs"] == alone
     assert result["accuracy"]["std"] == pytest.approx(np.std([run[0] for run in alone], ddof=1))

@@ -20,7 +20,7 @@ from signnap.evaluate import (
     score_most_frequent,
     summarize,
 )
-from signnap.evaluate.parts import balanced_accuracy
+from signnap.evaluate.inputs import balanced_accuracy
 from signnap.graph import SparseFeatures
 
 
@@ -29,19 +29,19 @@ def test_paper_protocol_spreads_over_probes(clouds):
     judged = score([z], y, *split, probe="linear-plain", seeds=range(3), weight_decay=3.0)
     settings = ProbeSettings(logit_dropout=0.0, weight_decay=3.0)
     alone = [100 * r.test_accuracy for r in linear_probe(z, y, *split, settings=settings, seeds=range(3))]
-    assert judged.protocol == "paper: 1 encoder seed × 3 probe seeds"
+    assert judged.protocol == "over probe seeds (1 encoder × 3 probes)"
     assert (judged.encoder_seeds, judged.probe_seeds) == (1, 3)
     assert judged.runs == [alone] and judged.accuracy.values == alone
     assert judged.accuracy.mean == pytest.approx(np.mean(alone))
     assert judged.accuracy.std == pytest.approx(np.std(alone, ddof=1))
 
 
-def test_honest_protocol_spreads_over_encoders(clouds):
+def test_the_spread_of_several_encoders_is_over_encoders(clouds):
     z, y, *split = clouds()
     others = [z, z + torch.randn(z.shape, generator=torch.Generator().manual_seed(1)), z[:, :2]]
     judged = score(others, y, *split, probe="linear", seeds=range(2), resample=[lambda z=z: z for z in others])
     means = np.mean(judged.runs, axis=1)
-    assert judged.protocol == "honest: 3 encoder seeds × 2 probe seeds"
+    assert judged.protocol == "over encoder seeds (3 encoders × 2 probes)"
     assert judged.accuracy.values == pytest.approx(means)
     assert judged.accuracy.std == pytest.approx(np.std(means, ddof=1)) and judged.accuracy.std > 0
     found = asdict(judged)
@@ -128,7 +128,9 @@ def test_fresh_embeddings_and_classes_may_be_numpy_s(clouds):
 
 def test_a_probe_without_steps_cannot_drop_edges_between_them(clouds):
     z, *nodes = clouds()
-    with pytest.raises(SignnapError, match="the probe logistic takes no steps to drop edges between: expected"):
+    with pytest.raises(
+        SignnapError, match="the probe logistic has no epochs and cannot train on dropped graphs: expected"
+    ):
         score([z], *nodes, probe="logistic", resample=[lambda: z])
 
 
@@ -280,7 +282,7 @@ def test_the_most_frequent_class_is_that_of_training():
     y = torch.tensor([0, 1, 1, 2, 2, 2, 2, 0, 1, 2])
     found = score_most_frequent(y, [0, 1, 2, 3], [4, 8], [5, 6, 7, 9])  # class 1, which no test node has
     assert (found.accuracy.mean, found.accuracy.std, found.val_accuracy.mean) == (0, 0, 50)
-    assert (found.probe, found.protocol) == ("none", "no seed: no node is looked at")
+    assert (found.probe, found.protocol) == ("none", "one answer for all nodes")
 
 
 def test_of_classes_equally_frequent_in_training_one_is_guessed():

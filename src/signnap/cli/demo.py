@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from .. import rng
-from ..analyze import stability
 from ..data.embeddings import write_embeddings
 from ..data.splits import Split, make_split
 from ..data.synthetic import synthetic_graph
 from ..errors import SignnapError
-from ..evaluate import score
+from ..evaluate import score, stability
 from ..graph import Graph, SparseFeatures
 from ..methods.signnap import SIGNNAP
 from ..perturb import DropEdge

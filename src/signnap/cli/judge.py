@@ -65,7 +65,7 @@ def evaluate(
     rows = [(name, *(plus_minus(**r[key]) for key in shown), r["protocol"]) for name, r in named.items()]
     by = f"probe {probe}" if result["probe"] == probe else f"no probe (of the baselines: {probe})"
     title = f"Accuracy in % on {loaded.name}, split {result['split']}, {by}"
-    emit(result, as_json, (title, ("embeddings", "accuracy", "balanced", "mean ± std over"), rows))
+    emit(result, as_json, (title, ("embeddings", "accuracy", "balanced", "spread"), rows))
 
 
 def _open_subject(path: Path, graph: Any, dropped: bool) -> Any:
@@ -111,7 +111,7 @@ def analyze(
     columns = id_column, label_column, feature_columns, categorical_columns, split_column
     loaded = open_graph(graph, nodes, endpoints, *columns, runs=[run])
     from ..data.splits import make_split
-    from ..evaluate.properties import properties
+    from ..evaluate.models import properties
     from ..train.progress import progress
 
     chosen = None if split is None else make_split(loaded, split).test

@@ -1,7 +1,11 @@
-"""Judges of accuracy: how well labels can be read off embeddings. They see arrays, never a method."""
+"""Measures of embeddings: accuracy of a probe, and stability, smoothness and identifiability.
 
+All modules but ``models`` read arrays and know no method.
+"""
+
+from .linear import ProbeResult, ProbeSettings, linear_probe
 from .logistic import LogisticResult, logistic_probe
-from .probe import ProbeResult, ProbeSettings, linear_probe
+from .properties import Identifiability, Smoothness, Stability, identifiability, smoothness, stability
 from .score import (
     PROBES,
     Score,
@@ -15,6 +19,7 @@ from .score import (
 )
 
 __all__ = [
-    "PROBES", "LogisticResult", "ProbeResult", "ProbeSettings", "Score", "Summary", "linear_probe", "logistic_probe",
-    "plus_minus", "probe_settings", "score", "score_classes", "score_most_frequent", "summarize",
+    "PROBES", "Identifiability", "LogisticResult", "ProbeResult", "ProbeSettings", "Score", "Smoothness", "Stability",
+    "Summary", "identifiability", "linear_probe", "logistic_probe", "plus_minus", "probe_settings", "score",
+    "score_classes", "score_most_frequent", "smoothness", "stability", "summarize",
 ]  # fmt: skip

@@ -1,10 +1,11 @@
-"""Judge models, or embeddings of any origin, on a labelled graph beside three trivial baselines."""
+"""Judge models, or embeddings of any origin, on a graph: accuracy beside three trivial baselines, and stability."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from ..methods.settings import probe_weight_decay
 from ..methods.signnap import SIGNNAP
 from ..perturb import DropEdge
 from ..train.progress import Report, silent
-from .parts import labelled_parts
+from .inputs import labelled_parts
+from .properties import identifiability, smoothness, stability
 from .score import Score, score, score_classes, score_most_frequent
 
 _log = logging.getLogger(__name__)
@@ -38,7 +40,7 @@ def judge(
     dropped: bool = False,
     report: Report = silent,
 ) -> dict[str, Any]:
-    """Score the subjects (one per encoder seed), raw features, an untrained encoder and the most frequent class.
+    """Score the subjects, one per encoder seed, and three baselines: raw features, an untrained encoder, one class.
 
     Networks that were trained on labels are their own classifiers, and must have been trained with this split. With
     ``dropped`` the probe is trained on freshly dropped graphs, as the authors do for GraphSAGE and GAT. ``report`` is
@@ -73,7 +75,7 @@ def score_models(
     probe_seeds: int = 5,
     dropped: bool = False,
 ) -> Score:
-    """Judge fitted models of one or more encoder seeds, or their embeddings, exactly as ``signnap evaluate`` does.
+    """Score fitted models of one or more encoder seeds, or their embeddings, exactly as ``signnap evaluate`` does.
 
     ``score`` sees arrays only; this function knows the graph, too. The probe has the weight decay that the paper uses
     for this graph. In the inductive setting the training rows come from the training nodes and their edges alone.
@@ -84,7 +86,7 @@ def score_models(
     >>> graph = load_graph("synthetic")
     >>> models = SIGNNAP(dim=8, negatives=16, iterations=2).fit_seeds(graph, [0, 1])
     >>> score_models(models, graph, "inductive:per-class:20:30", probe="linear-quick", probe_seeds=2).protocol
-    'honest: 2 encoder seeds × 2 probe seeds'
+    'over encoder seeds (2 encoders × 2 probes)'
     """
     graph, subjects = load_graph(graph), _subjects(models)
     if not isinstance(probe_seeds, (int, np.integer)) or probe_seeds < 1:
@@ -100,9 +102,9 @@ def score_models(
 def judged(
     subjects: Sequence[Method | Tensor], graph: Graph, parts: Split, *, dropped: bool = False, **options: Any
 ) -> Score:
-    """Score the subjects alone; options are those of ``score``."""
+    """Score the subjects without baselines; ``options`` are those of ``score``."""
     if _trained_on_labels(subjects, graph, parts):
-        assert graph.y is not None  # or there would be no split
+        assert graph.y is not None  # make_split needs labels
         return score_classes(embedded(subjects, graph, parts), graph.y, parts.val, parts.test)
     resample = [_redrawn(subject, graph, parts) for subject in subjects] if dropped else None
     rows = embedded(subjects, graph, parts, place=None if dropped else "cpu")
@@ -256,3 +258,42 @@ def _redrawn(model: Method | Tensor, graph: Graph, parts: Split) -> Callable[[],
         return z.new_zeros(graph.num_nodes, z.shape[1]).index_copy_(0, parts.train.to(z.device), z)
 
     return draw
+
+
+# -- stability, smoothness, identifiability --------------------------------------------------------------------------
+
+
+def properties(
+    model: Method,
+    graph: Graph,
+    *,
+    drop_edge: float = 0.3,
+    copies: int = 10,
+    seed: int = 0,
+    nodes: Tensor | None = None,
+    report: Report = silent,
+) -> dict[str, Any]:
+    """Measure stability, smoothness and identifiability of a model on copies of the graph with dropped edges.
+
+    ``nodes`` restricts stability to these nodes. ``report`` is called after each of the ``copies`` + 2 embeddings of
+    dropped copies. Smoothness is measured on the whole graph.
+    """
+    view, drawn, made = model.view(graph), dropped_copies(model, graph, drop_edge, seed), count(1)
+
+    def draw() -> Tensor:
+        z = drawn()
+        report(next(made))
+        return z
+
+    return {
+        "stability": asdict(stability(draw, copies=copies, nodes=nodes)),
+        "smoothness": asdict(smoothness(model.embed_view(view), view.pattern, rng.generator(seed, "pairs"))),
+        "identifiability": asdict(identifiability(draw(), draw(), rng.generator(seed, "sample"))),
+    }
+
+
+def dropped_copies(model: Method, graph: Graph, drop_edge: float, seed: int) -> Callable[[], Tensor]:
+    """A function that drops edges of the graph and embeds it at every call."""
+    view = model.view(graph)
+    drop, source = DropEdge(drop_edge), rng.generator(seed, "analysis views", view.stored.device)
+    return lambda: model.embed_view(drop(view, source))

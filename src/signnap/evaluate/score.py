@@ -1,4 +1,4 @@
-"""Accuracy with its spread, and in words what the spread is over."""
+"""Accuracy with its spread over encoder seeds or probe seeds."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from torch import Tensor
 from ..errors import SignnapError, unknown_name
 from ..graph import SparseFeatures
 from ..graph.arrays import Array, as_tensor, expect_float32
-from ..rows import Embeddings, as_embeddings
+from .inputs import Embeddings, as_embeddings, balanced_accuracy
+from .linear import ProbeResult, ProbeSettings, linear_probe
 from .logistic import LogisticResult, logistic_probe
-from .parts import balanced_accuracy
-from .probe import ProbeResult, ProbeSettings, linear_probe
 
 _log = logging.getLogger(__name__)
 
 _DGI = ProbeSettings(lr=0.01, weight_decay=0.0, logit_dropout=0.0)
 
-#: Name -> settings, None for one that is not linear. "linear" is the paper's for SIGNNAP, "linear-dgi" its one for DGI
-#: (spec §4.4, item 7), and "linear-plain" is fairer between methods (spec §2.7, item 10). "linear-quick" shows that
-#: something can be judged. Those with a number of steps are by the authors of DGI, MVGRL and CCA-SSG (spec §4.4, §4.5
-#: and §5.1, items 5); on citeseer the weights of MVGRL's decay, as those of GraphMAE's do.
+#: The settings of each probe; None for the logistic probe. "linear" is the paper's probe for SIGNNAP and "linear-dgi"
+#: its probe for DGI. "linear-plain" has no dropout on the logits, which is fairer between methods. "linear-quick" only
+#: shows that an evaluation runs. "linear-100", "linear-300" and "linear-2000" are the probes in the code of DGI, MVGRL
+#: and CCA-SSG, and "linear-300-decayed" is that of MVGRL and GraphMAE on citeseer.
 PROBES: dict[str, ProbeSettings | None] = {
     "linear": ProbeSettings(),
     "linear-plain": ProbeSettings(logit_dropout=0.0),
@@ -42,9 +41,9 @@ PROBES: dict[str, ProbeSettings | None] = {
 
 
 def probe_settings(probe: str, weight_decay: float | None = None) -> ProbeSettings | None:
-    """How the probe of that name learns; None for one that is not linear.
+    """The settings of a probe; None for the logistic probe.
 
-    ``weight_decay`` is for those that have none of their own.
+    ``weight_decay`` applies to probes that have no weight decay of their own.
     """
     if probe not in PROBES:
         raise unknown_name("probe", probe, PROBES)
@@ -56,7 +55,7 @@ def probe_settings(probe: str, weight_decay: float | None = None) -> ProbeSettin
 
 @dataclass(frozen=True)
 class Summary:
-    """A mean and the sample standard deviation (n − 1) of the values, which is 0 for a single one."""
+    """Mean and sample standard deviation (n − 1) of the values; the deviation of a single value is 0."""
 
     mean: float
     std: float
@@ -67,7 +66,7 @@ class Summary:
 
 
 def plus_minus(mean: float, std: float, digits: int = 2) -> str:
-    """Write a mean and its spread.
+    """Format a mean and its spread.
 
     >>> plus_minus(85.953, 1.4), plus_minus(0.98125, 0.0049, 3)
     ('85.95 ± 1.40', '0.981 ± 0.005')
@@ -76,7 +75,7 @@ def plus_minus(mean: float, std: float, digits: int = 2) -> str:
 
 
 def summarize(values: Sequence[float]) -> Summary:
-    """Summarise at least one number."""
+    """Mean and standard deviation of at least one number."""
     numbers = [float(value) for value in values]
     if not numbers:
         raise SignnapError("there is nothing to summarise: expected at least one value")
@@ -87,10 +86,11 @@ def summarize(values: Sequence[float]) -> Summary:
 class Score:
     """Accuracies in percent.
 
-    ``runs[e][p]`` is the test accuracy of encoder e read by probe p, ``val_runs`` that on validation. With one encoder
-    the spread is over its probes, as in the paper; with several it is over the encoders' means, which is what a user
-    who trains once will meet. ``balanced_accuracy`` is that of each class of test nodes by itself, averaged over
-    classes: where one class is frequent it says what ``accuracy`` does not.
+    ``runs[e][p]`` is the test accuracy of probe p on the embeddings of encoder e, and ``val_runs`` the same on
+    validation nodes. With one encoder the spread is that over its probes, as in the paper. With several encoders it is
+    that over the mean accuracies of the encoders: this is the spread that a user who trains once will see. ``protocol``
+    names the spread. ``balanced_accuracy`` is the mean over classes of the accuracy on the test nodes of the class: if
+    one class is frequent, it shows what ``accuracy`` hides.
     """
 
     accuracy: Summary
@@ -116,11 +116,10 @@ def score(
     weight_decay: float | None = None,
     resample: Sequence[Callable[[], Array]] | None = None,
 ) -> Score:
-    """Judge the embeddings of one or more encoder seeds on one split.
+    """Score the embeddings of one or more encoder seeds on one split.
 
-    ``weight_decay`` (of a probe that has none of its own; None for the default) and ``resample`` (one callable per
-    encoder, see ``linear_probe``) concern the linear probes. The logistic probe has no randomness and counts as one
-    seed.
+    ``weight_decay`` applies to a linear probe that has none of its own (None: the default), and ``resample`` holds one
+    callable per encoder for ``linear_probe``. The logistic probe has no randomness and counts as one probe seed.
     """
     expect_float32()
     if isinstance(embeddings, (Tensor, SparseFeatures, np.ndarray)) or not len(embeddings):
@@ -133,7 +132,9 @@ def score(
     _note_equal(embeddings)
     settings = probe_settings(probe, weight_decay)
     if settings is None and resample is not None:
-        raise SignnapError(f"the probe {probe} takes no steps to drop edges between: expected a linear one")
+        raise SignnapError(
+            f"the probe {probe} has no epochs and cannot train on dropped graphs: expected a linear probe"
+        )
 
     def judge(z: Embeddings | Array, draw: Callable[[], Array] | None) -> Sequence[ProbeResult | LogisticResult]:
         if settings is None:
@@ -148,7 +149,7 @@ def score(
 
 
 def _note_equal(embeddings: Sequence[Embeddings | Array]) -> None:
-    """Say that what counts as several encoder seeds is, in part, one: its spread is no spread over seeds."""
+    """Note two equal embeddings: they are one encoder seed, and the spread is too small."""
     dense = [(number, z) for number, z in enumerate(map(as_embeddings, embeddings), 1) if isinstance(z, Tensor)]
     for (one, first), (other, second) in combinations(dense, 2):
         if first.device == second.device and torch.equal(first, second):
@@ -157,7 +158,7 @@ def _note_equal(embeddings: Sequence[Embeddings | Array]) -> None:
 
 
 def _expect_apart(name: str, part: Tensor, test: Tensor) -> None:
-    """Refuse to test on what was learned by heart or chosen by; masks are refused elsewhere."""
+    """Refuse test nodes that are also training or validation nodes. ``labelled_parts`` refuses masks."""
     if torch.bool in (part.dtype, test.dtype):
         return
     seen = test[torch.isin(test.long(), part.long())]
@@ -166,29 +167,29 @@ def _expect_apart(name: str, part: Tensor, test: Tensor) -> None:
 
 
 def score_classes(scores: Sequence[Array], y: Array, val: Array, test: Array) -> Score:
-    """Judge networks that were trained on labels, one per encoder seed, by the class they score highest."""
+    """Score networks that were trained on labels, one per encoder seed, by their own class predictions."""
     if not len(scores):
         raise SignnapError("expected a list with the class scores of one or more encoder seeds")
-    protocol = f"{_counted(len(scores), 'encoder')}, no probe: the network is the classifier"
+    protocol = f"over encoder seeds ({_counted(len(scores), 'encoder')}, which are the classifiers)"
     labels = as_tensor(y)
     return _without_probe([as_tensor(s).argmax(dim=1) == labels for s in scores], labels, val, test, protocol)
 
 
 def score_most_frequent(y: Array, train: Array, val: Array, test: Array) -> Score:
-    """Judge the most frequent class of the training nodes as the answer for every node, which needs no embedding.
+    """Score the prediction of the most frequent class of the training nodes for every node.
 
-    Of several that are equally frequent, as they are where so many of each class were drawn, one is guessed for every
-    node: what that gives on average.
+    If several classes are equally frequent, as in a split with equally many nodes of each class, the result is the
+    average over these classes.
     """
     labels = as_tensor(y, "labels")
     classes, counts = labels[as_tensor(train)].unique(return_counts=True)
     frequent = classes[counts == counts.max()]
     right = torch.isin(labels, frequent) / len(frequent)
-    return _without_probe([right], labels, val, test, "no seed: no node is looked at")
+    return _without_probe([right], labels, val, test, "one answer for all nodes")
 
 
 def _without_probe(right: Sequence[Tensor], y: Tensor, val: Array, test: Array, protocol: str) -> Score:
-    """Score how right each encoder seed is about every node."""
+    """Score the predictions of each encoder seed. ``right`` holds 1 for each node with the right class, else 0."""
     judged = as_tensor(test)
     runs, val_runs = ([[_accuracy(r, as_tensor(part))] for r in right] for part in (test, val))
     balanced = [[100 * float(balanced_accuracy(r[judged], y[judged]))] for r in right]
@@ -220,9 +221,9 @@ def _over_seeds(runs: list[list[float]]) -> Summary:
 
 
 def _protocol(encoders: int, probes: int) -> str:
-    kind = "paper" if encoders == 1 else "honest"
-    return f"{kind}: {_counted(encoders, 'encoder')} × {_counted(probes, 'probe')}"
+    kind = "probe" if encoders == 1 else "encoder"
+    return f"over {kind} seeds ({_counted(encoders, 'encoder')} × {_counted(probes, 'probe')})"
 
 
 def _counted(number: int, what: str) -> str:
-    return f"{number} {what} seed{'s' if number > 1 else ''}"
+    return f"{number} {what}{'s' if number > 1 else ''}"

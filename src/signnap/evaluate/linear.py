@@ -1,4 +1,4 @@
-"""The linear probe of the paper (spec §2.6): how well one linear layer reads the classes off frozen embeddings."""
+"""The linear probe of the paper: the accuracy of one linear layer that is trained on frozen embeddings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from ..errors import SignnapError, unknown_name
 from ..graph import multiply
 from ..graph.arrays import Array, as_tensor
 from ..rng import generator
-from ..rows import Embeddings, as_embeddings, take_rows
-from .parts import Part, Parts, balanced_accuracy, labelled_parts
+from .inputs import Embeddings, Part, Parts, as_embeddings, balanced_accuracy, labelled_parts, take_rows
 
-#: What the authors take, except on the Amazon graphs, where they have no decay.
+#: The weight decay of the authors, except on the Amazon graphs, where they use none.
 _WEIGHT_DECAY = 5e-4
 
-#: Who watches a probe learn.
+#: Called after each epoch with its number and the accuracies on training and validation nodes.
 Watch = Callable[[int, float, float], None]
 
 
@@ -27,9 +26,9 @@ Watch = Callable[[int, float, float], None]
 class ProbeSettings:
     """How a probe is trained: Adam with L2 decay.
 
-    A ``weight_decay`` of None is filled in where the data set is known (0 on the Amazon graphs), else it is 0.0005.
-    ``choose`` says which epoch is judged: that of the lowest validation "loss", of the highest validation "accuracy",
-    or the "last". It is over when that has not improved for ``patience`` epochs.
+    ``weight_decay`` None means the value of a known data set (0 on the Amazon graphs), else 0.0005. ``choose`` selects
+    the epoch that is tested: the lowest validation "loss", the highest validation "accuracy", or the "last". Training
+    ends when ``patience`` epochs bring no improvement of this criterion.
     """
 
     lr: float = 0.1
@@ -42,9 +41,9 @@ class ProbeSettings:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """One trained probe; accuracies are shares in [0, 1], and ``best_epoch`` counts optimiser steps from 1.
+    """One trained probe. Accuracies lie in [0, 1], and ``best_epoch`` counts optimiser steps from 1.
 
-    ``balanced_accuracy`` is the mean over classes of their shares of right answers among the test nodes.
+    ``balanced_accuracy`` is the mean over classes of the accuracy on the test nodes of the class.
     """
 
     seed: int
@@ -67,15 +66,15 @@ def linear_probe(
     resample: Callable[[], Array] | None = None,
     watch: Watch | None = None,
 ) -> list[ProbeResult]:
-    """Train one probe per seed, all at once, and judge each with the weights of its best epoch.
+    """Train one probe per seed, all at once, and test each with the weights of its best epoch.
 
-    ``resample`` gives fresh embeddings of all nodes, as many rows as ``embeddings``; where it is given, the
-    training rows of each epoch come from a new call (the dropped graphs of GraphSAGE and GAT, spec §2.6), which
-    all seeds share. Validation and test rows always come from ``embeddings``.
+    ``resample`` returns fresh embeddings of all nodes, with the shape of ``embeddings``. If it is given, the training
+    rows of each epoch come from a new call, which all seeds share: the authors train the probes of GraphSAGE and GAT on
+    graphs with dropped edges. Validation and test rows always come from ``embeddings``.
 
-    ``watch`` is told the epoch and the first seed's accuracy on training and validation rows after every epoch.
+    ``watch`` is called after each epoch with its number and the first seed's accuracy on training and validation rows.
 
-    A seed's result does not depend on the other seeds, up to rounding: each has its own generator.
+    Each seed has its own generator, so its result does not depend on the other seeds, up to rounding.
     """
     if not len(seeds):
         raise SignnapError("no probe seeds were given: expected at least one")
@@ -100,12 +99,12 @@ def _fresh_rows(resample: Callable[[], Array], shape: tuple[int, ...], train: Te
 
 @dataclass
 class _Probes:
-    """S classifiers side by side, weights (d, S·C), so that one matrix product serves all seeds."""
+    """S classifiers side by side: their weights form one matrix (d, S·C), so one matrix product serves all seeds."""
 
     weight: Tensor
     bias: Tensor
-    loss: Tensor  # of validation, one per seed
-    regret: Tensor  # what the best epoch has least of
+    loss: Tensor  # on validation nodes, one per seed
+    regret: Tensor  # the best epoch has the lowest
     epoch: Tensor
 
     @staticmethod
@@ -121,11 +120,11 @@ class _Probes:
         )
 
     def logits(self, x: Embeddings) -> Tensor:
-        """Scores (S, C, n): with the nodes last, the softmax over few classes runs along contiguous memory."""
+        """Scores (S, C, n). With the nodes last, the softmax over few classes is fastest."""
         return (multiply(x, self.weight) + self.bias).t().unflatten(0, (len(self.loss), -1))
 
     def keep_better(self, other: _Probes, among: Tensor) -> None:
-        """Take over the seeds ``among`` which the other is as good or better: on a tie the later epoch wins."""
+        """Copy the other weights for the seeds in ``among`` with no higher regret. On a tie the later epoch wins."""
         better = among & (other.regret <= self.regret)
         columns = better.repeat_interleave(len(self.bias) // len(better))
         self.weight[:, columns] = other.weight.detach()[:, columns]
@@ -134,20 +133,20 @@ class _Probes:
             mine[better] = theirs[better]
 
     def validate(self, part: Part, epoch: int, choose: str) -> None:
-        """Note what an epoch made of the validation rows."""
+        """Compute loss and regret on the validation rows after an epoch."""
         self.epoch.fill_(epoch)
         self.loss = _losses(self.logits(part.x), part.y)
         self.regret = _REGRETS[choose](self, part)
 
     def right(self, part: Part) -> Tensor:
-        """Which nodes (S, n) get the class that is theirs."""
+        """Whether each seed predicts the right class of each node (S, n)."""
         return self.logits(part.x).argmax(dim=1) == part.y
 
     def accuracies(self, part: Part) -> Tensor:
         return self.right(part).double().mean(dim=1)
 
 
-#: By what an epoch is chosen -> what the best one has least of.
+#: The criteria for the best epoch, as numbers of which the lowest is best.
 _REGRETS: dict[str, Callable[[_Probes, Part], Tensor]] = {
     "loss": lambda probes, part: probes.loss,
     "accuracy": lambda probes, part: -probes.accuracies(part).float(),
@@ -161,7 +160,7 @@ def _losses(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def _drop(logits: Tensor, share: float, sources: list[torch.Generator]) -> Tensor:
-    """Dropout on the logits, drawn on the CPU from each seed's own generator, whichever device computes."""
+    """Dropout on the logits. Each seed draws from its own generator on the CPU, so all devices drop the same."""
     if share == 0:
         return logits
     kept = torch.stack([torch.rand(logits.shape[1:], generator=source) >= share for source in sources])
@@ -185,7 +184,7 @@ def _train(
     for epoch in range(1, settings.epochs + 1):
         logits = current.logits(parts.train.x if fresh is None else fresh())
         optimizer.zero_grad()
-        # The seeds share no parameter, so the gradient of the sum is each seed's own gradient.
+        # The seeds share no parameters, so the gradient of the sum contains the gradient of each seed.
         _losses(_drop(logits, settings.logit_dropout, sources), parts.train.y).sum().backward()
         optimizer.step()
         with torch.no_grad():

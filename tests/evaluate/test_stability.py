@@ -11,10 +11,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import signnap.rows
-from signnap.analyze import stability
-from signnap.analyze.stability import _per_node
+import signnap.evaluate.properties
+from signnap import stability
 from signnap.errors import SignnapError
+from signnap.evaluate.properties import _per_node
 from signnap.graph import SparseFeatures
 
 
@@ -57,7 +57,7 @@ def test_slow_twin_for_every_chunk_size(seed, copies, chosen, buffer):
     drawn = noisy_copies(n=9, copies=copies, seed=seed)
     nodes = torch.tensor([7, 2, 3]) if chosen else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signnap.rows, "_CHUNK_ELEMENTS", buffer)
+        patch.setattr(signnap.evaluate.properties, "_CHUNK_ELEMENTS", buffer)
         found = judge(drawn, nodes=nodes)
     slow = slow_stability(drawn, np.arange(9) if nodes is None else nodes.numpy())
     assert found.mean == pytest.approx(slow["mean"], abs=1e-5)

@@ -4,10 +4,11 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-import signnap.rows
+import signnap.evaluate.properties
 from signnap.errors import SignnapError
+from signnap.evaluate.inputs import expect_finite, take_rows
+from signnap.evaluate.properties import dense_rows, mean_row, project, row_dots
 from signnap.graph import SparseFeatures
-from signnap.rows import dense_rows, expect_finite, mean_row, project, row_dots, take_rows
 
 
 def both(seed=0):
@@ -19,8 +20,8 @@ def both(seed=0):
 @pytest.mark.parametrize("chunk", [1, 7, 10**6])
 @pytest.mark.parametrize("kind", [0, 1])
 def test_slow_twins(kind, chunk, monkeypatch):
-    monkeypatch.setattr(signnap.rows, "_CHUNK_ELEMENTS", chunk)
-    monkeypatch.setattr(signnap.rows, "_CHUNK_ROWS", chunk)
+    monkeypatch.setattr(signnap.evaluate.properties, "_CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(signnap.evaluate.properties, "_CHUNK_ROWS", chunk)
     (dense, left), (other, right) = (both(seed) for seed in (0, 1))
     left, right = (dense, other) if kind == 0 else (left, right)
     pairs = torch.tensor([[0, 3, 3, 8, 5], [1, 3, 0, 2, 5]])
@@ -64,8 +65,8 @@ def test_the_first_row_that_is_not_finite_is_named(value):
 
 @pytest.mark.parametrize("kind", [0, 1])
 def test_the_last_chunk_may_be_shorter(kind, monkeypatch):
-    monkeypatch.setattr(signnap.rows, "_CHUNK_ELEMENTS", 8)  # two rows
-    monkeypatch.setattr(signnap.rows, "_CHUNK_ROWS", 2)
+    monkeypatch.setattr(signnap.evaluate.properties, "_CHUNK_ELEMENTS", 8)  # two rows
+    monkeypatch.setattr(signnap.evaluate.properties, "_CHUNK_ROWS", 2)
     dense, z = both()[0], both()[kind]
     pairs = torch.tensor([[0, 3, 3, 8, 5], [1, 3, 0, 2, 5]])
     expected = (dense.double()[pairs[0]] * dense.double()[pairs[1]]).sum(dim=1)

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import signnap.rows
-from signnap.analyze import smoothness
+import signnap.evaluate.properties
+from signnap import smoothness
 from signnap.errors import SignnapError
 from signnap.graph import Pattern, SparseFeatures
 
@@ -48,7 +48,7 @@ def test_slow_twin_for_every_chunk_size(seed, buffer):
     edges = sorted({tuple(sorted(pair)) for pair in rng.integers(0, 12, (15, 2)).tolist() if pair[0] != pair[1]})
     z = gaussian(12, 4, seed) + 0.5
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signnap.rows, "_CHUNK_ELEMENTS", buffer)
+        patch.setattr(signnap.evaluate.properties, "_CHUNK_ELEMENTS", buffer)
         found = smoothness(z, pattern(edges, 12), source())
     assert asdict(found) == pytest.approx(slow_smoothness(z, edges) | {"edges": len(edges)}, abs=1e-5)
 

@@ -9,7 +9,7 @@ import torch
 
 from signnap import SIGNNAP, DropEdge, Graph, identifiability, rng, smoothness, stability
 from signnap.errors import SignnapError
-from signnap.evaluate.properties import properties
+from signnap.evaluate.models import properties
 
 
 @pytest.fixture(scope="module")

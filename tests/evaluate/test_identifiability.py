@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signnap.analyze import identifiability
+from signnap import identifiability
 from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures
 from signnap.ops.geometry import effective_rank, uniformity

@@ -1,8 +1,9 @@
-"""The three parts of a split, checked once for every probe."""
+"""The inputs of all measures: embeddings, dense or sparse, and the labelled nodes of a split."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Union
 
 import torch
 from torch import Tensor
@@ -10,15 +11,37 @@ from torch import Tensor
 from ..errors import SignnapError
 from ..graph import SparseFeatures
 from ..graph.arrays import Array, as_tensor
-from ..rows import Embeddings, as_embeddings, expect_finite, take_rows
+from ..graph.feature_ops import first_non_finite
 
-#: So many classes are taken for granted, however few nodes there are to learn them from.
+#: One row per node. Learned embeddings are dense; raw features can be sparse and stay sparse.
+Embeddings = Union[Tensor, SparseFeatures]
+
+#: With more classes than this and than training nodes, the labels are probably no labels.
 _CLASSES = 1000
+
+
+def as_embeddings(z: Embeddings | Array) -> Embeddings:
+    """Embeddings from any kind of array. Every measure passes its input through this function."""
+    return z if isinstance(z, SparseFeatures) else as_tensor(z)
+
+
+def take_rows(z: Embeddings, nodes: Tensor) -> Embeddings:
+    """The rows of these nodes without gradients; sparse if ``z`` is sparse."""
+    if isinstance(z, SparseFeatures):
+        return SparseFeatures.from_scipy(z.to_scipy()[nodes.cpu().numpy()]).to(z.values.device)
+    return z.detach().index_select(0, nodes.to(z.device))
+
+
+def expect_finite(z: Embeddings, where: str = "", nodes: Tensor | None = None) -> None:
+    """Refuse NaN and infinity. The error names the node of the first such row: ``nodes[row]``, or the row number."""
+    if bad := first_non_finite(z):
+        node = bad[0] if nodes is None else int(nodes[bad[0]])
+        raise SignnapError(f"the embedding of node {node}{where} holds NaN or infinity: expected finite numbers")
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Embeddings and labels of the nodes of one part, in the order of its index."""
+    """Embeddings and labels of one part of a split, in the order of its nodes."""
 
     x: Embeddings
     y: Tensor
@@ -26,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What a probe learns from, chooses by and is judged on; ``classes`` counts those of all labelled nodes."""
+    """The parts on which a probe is trained, chosen and tested. ``classes`` counts the classes of all nodes."""
 
     train: Part
     val: Part
@@ -35,7 +58,7 @@ class Parts:
 
 
 def labelled_parts(embeddings: Embeddings | Array, y: Array | None, train: Array, val: Array, test: Array) -> Parts:
-    """Select the three parts, or say in one sentence why they cannot be judged."""
+    """Select the three parts. Embeddings, labels or nodes that do not fit together are an error."""
     if y is None:
         raise SignnapError("there are no labels: a probe needs a class number for every node of its split")
     embeddings, labels = as_embeddings(embeddings), as_tensor(y, "labels")
@@ -78,7 +101,7 @@ def _part(name: str, embeddings: Embeddings, y: Tensor, nodes: Tensor) -> Part:
 
 
 def balanced_accuracy(right: Tensor, y: Tensor) -> Tensor:
-    """The share of right answers (…, n) in each class of ``y`` by itself, averaged over the classes."""
+    """The mean over classes of the fraction of right answers (…, n) among the nodes of the class."""
     _, classes, counts = y.unique(return_inverse=True, return_counts=True)
     found = right.new_zeros(*right.shape[:-1], len(counts), dtype=torch.float64)
     return (found.index_add_(-1, classes, right.double()) / counts).mean(dim=-1)
