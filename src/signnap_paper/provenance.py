@@ -1,4 +1,4 @@
-"""Where, when and with what a number was made: what stands beside every result."""
+"""Where, when and with which software a number was made: every result is stored with these facts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from signnap.ops.dense import processor_name
 
 
 def provenance(device: torch.device | None = None) -> dict[str, Any]:
-    """Date, machine, versions and command of this process."""
+    """Return the date, machine, versions and command of this process."""
     on_gpu = torch.cuda.is_available() if device is None else device.type == "cuda"
     return {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -36,14 +36,17 @@ def provenance(device: torch.device | None = None) -> dict[str, Any]:
 
 
 def failure(error: Exception) -> dict[str, str]:
-    """What stands in a row that could not be measured: the first line of what went wrong."""
+    """Return the entry of a row that failed: the first line of its error."""
     return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
 
 
 def _program(path: str) -> list[str]:
-    """How this program is called, whichever way it was."""
-    if Path(path).name == "signnap" or Path(path).parts[-2:] == ("signnap", "__main__.py"):
+    """Return how this program is called: by its command, as a module, or as a script."""
+    file = Path(path)
+    if file.name == "signnap" or file.parts[-2:] == ("signnap", "__main__.py"):
         return ["signnap"]
+    if file.suffix == ".py" and file.parts[-3:-1] == (__package__, "benchmarks"):
+        return ["python", "-m", f"{__package__}.benchmarks.{file.stem}"]
     return ["python", path] if path.endswith(".py") else [path]
 
 
@@ -55,7 +58,7 @@ def _version(package: str) -> str | None:
 
 
 def _revision() -> str | None:
-    """What REVISION says the files are, for copies without their history, else what git says of a repository of ours.
+    """Return the revision of the code: the environment's REVISION (for copies without history), or what git says.
 
     The revision is `-dirty` if a file of either package differs from it; results written beside the packages do not
     count. Where the packages are installed inside another repository, git does not know this file, and the revision of

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -195,6 +196,19 @@ def two(small, monkeypatch):
     monkeypatch.setattr(reproduce, "find_target", targets.__getitem__)
     monkeypatch.setattr("signnap_paper.plots.save", lambda figure, stem: Path(f"{stem}.png").write_text(figure))
     return small
+
+
+@pytest.mark.parametrize(("target", "code"), [("figure", 1), ("table", 0)])
+def test_only_figures_need_matplotlib(target, code, two, command, monkeypatch):
+    for name in {"matplotlib", *(name for name in sys.modules if name.split(".")[0] == "matplotlib")}:
+        monkeypatch.setitem(sys.modules, name, None)
+    result = command("reproduce", target, "--device", "cpu")
+    assert result.code == code, result.err
+    if code:
+        assert (
+            result.err == "error: figures need matplotlib, which is not installed: in a clone, pip install '.[paper]'\n"
+        )
+        assert not Path("results").exists() and two == []
 
 
 @pytest.mark.parametrize("targets", [["all"], ["figure", "table"]], ids=" ".join)

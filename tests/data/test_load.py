@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.data import Data
 
 from signnap.data.load import load_graph
 from signnap.data.npz import write_npz
@@ -40,6 +39,7 @@ def test_a_graph_is_returned_as_it_is(small_graph):
 
 
 def test_objects_of_other_libraries():
+    Data = pytest.importorskip("torch_geometric.data").Data
     assert load_graph(Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0], [1]]))).num_edges == 1
     assert load_graph(nx.path_graph(4)).num_edges == 3
     assert load_graph(nx.karate_club_graph(), label_column="club").num_classes == 2

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from torch_geometric.data import Data, HeteroData
 
 from signnap import Graph, SignnapError, load_graph, make_split, read_embeddings, write_embeddings
 from signnap.data.embeddings import align
 from signnap.graph import SparseFeatures, as_dense
+
+pyg = pytest.importorskip("torch_geometric.data")
+Data, HeteroData = pyg.Data, pyg.HeteroData
 
 
 @pytest.fixture

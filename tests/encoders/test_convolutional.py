@@ -77,8 +77,7 @@ class Twin(nn.Module):
 
     def __init__(self, name):
         super().__init__()
-        from torch_geometric.nn import GCNConv
-
+        GCNConv = pytest.importorskip("torch_geometric.nn").GCNConv
         self.parts = nn.ModuleList(
             GCNConv(*part) if isinstance(part, tuple) else part() for part in STACKS[name][1]
         ).double()
@@ -161,8 +160,7 @@ def test_outside_training_nothing_is_drawn_and_nothing_moves(name):
 @pytest.mark.parametrize("p", [0.0, 0.5])
 def test_gcn_as_it_was_published(layers, p):
     """sym(Ã) ReLU(sym(Ã) X W₀ + b₀) W₁ + b₁, with dropout on the input of every layer (spec §3.1)."""
-    from torch_geometric.nn.conv.gcn_conv import gcn_norm
-
+    gcn_norm = pytest.importorskip("torch_geometric.nn.conv.gcn_conv").gcn_norm
     view, n = asymmetric_view(), 9
     (source, target), weights = gcn_norm(view.edge_index(), num_nodes=n, dtype=torch.float64)
     operator = torch.zeros(n, n, dtype=torch.float64).index_put_((target, source), weights, accumulate=True)

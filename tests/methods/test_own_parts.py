@@ -7,12 +7,12 @@ import pytest
 import torch
 from sklearn.base import clone
 from torch import nn
-from torch_geometric.nn import GCN, GIN
 
 from signnap import SIGNNAP, DropEdge, Encoder, InfoNCE, Method, Objective, Terms, load_method
 from signnap.errors import SignnapError
 from signnap.graph import as_dense
 
+GCN, GIN = (getattr(pytest.importorskip("torch_geometric.nn"), name) for name in ("GCN", "GIN"))
 SMALL = {"negatives": 16, "temperature": 0.5, "iterations": 4}
 
 

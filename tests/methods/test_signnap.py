@@ -99,8 +99,7 @@ def test_the_given_graph_is_not_changed(small_graph, fitted):
 
 
 def test_other_libraries_graphs(fitted):
-    from torch_geometric.data import Data
-
+    Data = pytest.importorskip("torch_geometric.data").Data
     ring = torch.arange(12)
     data = Data(x=torch.eye(12), edge_index=torch.stack([ring, ring.roll(1)]))
     assert fitted(data).transform(data).shape == (12, 8)

@@ -42,7 +42,8 @@ def test_the_device_is_the_one_that_worked(monkeypatch):
         (["/usr/bin/signnap", "train", "my graph.csv"], "signnap train 'my graph.csv'"),
         (["/lib/signnap/__main__.py", "demo"], "signnap demo"),
         (["/lib/pytest/__main__.py", "-q"], "python /lib/pytest/__main__.py -q"),
-        (["benchmarks/steps.py", "--all"], "python benchmarks/steps.py --all"),
+        (["/lib/signnap_paper/benchmarks/steps.py", "--all"], "python -m signnap_paper.benchmarks.steps --all"),
+        (["steps.py"], "python steps.py"),
         (["-c"], "-c"),
     ],
 )

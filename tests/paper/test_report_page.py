@@ -1,10 +1,12 @@
 """A page that is one file: its tables and pictures are in it, and nothing in its text is taken for HTML."""
 
 import base64
+import sys
 from html.parser import HTMLParser
 
 import pytest
 
+from signnap.errors import SignnapError
 from signnap_paper.report import document
 
 TEXT = """
@@ -76,3 +78,9 @@ def test_every_part_is_led_to_and_no_link_leads_nowhere(page):
         "#first-part", "#first-part-amp-more", "https://example.org/x"
     ]  # fmt: skip
     assert "near." in page
+
+
+def test_without_markdown_it_one_sentence_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "markdown_it", None)
+    with pytest.raises(SignnapError, match=r"^pages need markdown-it-py, .*clone, pip install '\.\[paper\]'$"):
+        document("T", "text", {})

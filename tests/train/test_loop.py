@@ -12,8 +12,7 @@ from signnap.train.loop import Run, Step, _products, lockstep
 
 def own_encoder():
     """A PyG model with dropout and batch norm: draws from the default generator, and has buffers."""
-    from torch_geometric.nn import GIN
-
+    GIN = pytest.importorskip("torch_geometric.nn").GIN
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return GIN(12, 8, num_layers=2, dropout=0.5, norm="batch_norm")

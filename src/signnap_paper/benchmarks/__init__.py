@@ -1,1 +1,1 @@
-"""Benchmarks that an installed copy can run."""
+"""Measurements of speed and memory. ``signnap bench`` runs two of them; the others are scripts (``python -m``)."""

@@ -104,7 +104,7 @@ def test_matrix(run, run_alone):
     assert second["found"]["wall clock, s"] > first["found"]["wall clock, s"] > first["rows"][0]["training_seconds"]
 
 
-def test_methods(run):
+def test_methods(run, pyg):
     found = run("methods", "--methods", "grace", "deepwalk", "bgrl")
     rows = {row["method"]: row for row in found["rows"]}
     assert list(rows) == ["deepwalk", "grace", "bgrl"]
@@ -122,7 +122,7 @@ def test_every_method_that_trains_is_timed(script):
 
 
 @pytest.mark.parametrize(("free", "why"), [(51_199, "needs about 0.0 GB, and 0.0 GB are free"), (51_200, None)])
-def test_a_twin_without_room_costs_only_itself(script, small_graph, monkeypatch, free, why):
+def test_a_twin_without_room_costs_only_itself(script, small_graph, monkeypatch, free, why, pyg):
     """Eight matrices of 40×40 numbers are 51,200 bytes."""
     methods = script("methods")
     monkeypatch.setattr(methods, "free_bytes", lambda device: free)

@@ -7,6 +7,7 @@ from signnap import rng
 from signnap.graph import as_dense
 from signnap.methods.registry import method_class
 
+pytestmark = pytest.mark.usefixtures("pyg")
 SAME_VIEWS = dict.fromkeys(("drop_edge", "drop_edge_2", "mask_features", "mask_features_2"), 0.0)
 #: settings under which nothing but the shuffling of DGI is drawn, and what a twin forgets would be seen soon
 SMALL = {
