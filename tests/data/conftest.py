@@ -1,4 +1,4 @@
-"""What the tests of tables share."""
+"""Fixtures for tests of tables."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from signnap.errors import SignnapError
 
 @pytest.fixture
 def write(tmp_path, monkeypatch):
-    """Write a file in an empty working folder, so that sentences show its bare name."""
+    """Write a file in an empty working folder, so that messages show its bare name."""
     monkeypatch.chdir(tmp_path)
 
     def write(name, content):
@@ -21,7 +21,7 @@ def write(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def sentence():
-    """The one sentence with which a call fails."""
+    """Call a function that must fail, and return its message, which is one line."""
 
     def sentence(call, *arguments, **options):
         with pytest.raises(SignnapError) as caught:

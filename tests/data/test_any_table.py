@@ -1,4 +1,4 @@
-"""What holds for any edge list and node table, and for any bytes in their place."""
+"""Properties of any edge list and node table, and of any bytes in place of them."""
 
 import csv
 import tempfile
@@ -157,7 +157,7 @@ def test_a_million_edges_load_in_seconds(tmp_path):
     arrow_csv.write_csv(table, tmp_path / "big.csv")
     start = time.perf_counter()
     graph = load_graph(tmp_path / "big.csv")
-    assert time.perf_counter() - start < 15  # about one second when the machine is not busy with other things
+    assert time.perf_counter() - start < 15  # about one second on an idle machine
     assert graph.report.given == 1_000_000
     first_met = list(dict.fromkeys(pairs[:50].ravel().tolist()))
     assert graph.ids[: len(first_met)].tolist() == first_met

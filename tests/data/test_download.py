@@ -1,4 +1,4 @@
-"""Downloads against a local server that misbehaves in every way a network does."""
+"""Downloads from a local server that fails in all the ways in which networks fail."""
 
 import hashlib
 import io
@@ -22,7 +22,7 @@ BODY = bytes(range(256)) * 1000
 
 
 class Server:
-    """Answers a path with the behaviours queued for it, one per request, the last one for ever."""
+    """Answers each request for a path with the next behaviour in its queue, and repeats the last one."""
 
     def __init__(self):
         self.requests = []
@@ -80,7 +80,7 @@ def server(monkeypatch):
 
 
 def refused(url, folder, **options):
-    """The sentence of a download that fails, after checking that nothing was left behind."""
+    """The message of a download that must fail and leave no file."""
     with pytest.raises(SignnapError) as caught:
         fetch(url, folder / "file.bin", **options)
     assert list(folder.iterdir()) == []
@@ -183,7 +183,7 @@ def test_only_http_is_fetched(server, tmp_path):
 
 @pytest.fixture
 def mirror(server, raw_data, monkeypatch, tmp_path):
-    """A server with the raw files, and a user who has nothing yet."""
+    """A server with the raw files, and an empty cache."""
     server.folder = raw_data
     monkeypatch.delenv("SIGNNAP_DATA", raising=False)
     monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path / "cache"))

@@ -150,7 +150,7 @@ def test_every_cell_by_itself_says_which_node_it_is(write, content, expected):
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="threads are counted as Linux lists them")
 def test_parquet_is_read_without_threads(write):
-    """A process that ends while Arrow's threads begin may abort, as one of three did that had read Parquet last."""
+    """A process that exits while Arrow starts threads can abort: one process in three did after reading Parquet."""
     columns = {"source": ["a", "b"], "target": ["b", "c"]} | {f"f{number}": [1, 2] for number in range(20)}
     parquet.write_table(pa.table(columns), "e.parquet")
     program = (

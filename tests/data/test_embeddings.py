@@ -1,4 +1,4 @@
-"""Embeddings written to files come back, and find their nodes."""
+"""Embeddings in files: written, read and matched with the nodes of a graph."""
 
 import logging
 import os
@@ -134,7 +134,7 @@ def test_columns_that_a_data_frame_counted_have_a_header(index):
     number = "7," if index else ""
     Path("z.csv").write_text(f"{index}0,1,2\n{number}0.5,1,2\n{number}0.25,2,3\n")
     assert read_embeddings("z.csv")[0].tolist() == [[0.5, 1, 2], [0.25, 2, 3]]
-    Path("z.csv").write_text("0\n1\n")  # one cell proves nothing
+    Path("z.csv").write_text("0\n1\n")  # a single cell is no evidence of a header
     assert read_embeddings("z.csv")[0].tolist() == [[0], [1]]
 
 
@@ -163,7 +163,7 @@ def test_an_index_that_counts_the_rows_holds_no_ids(name):
     graph = graph_with(np.array([2, 0, 1]))
     Path("z.csv").write_text(f"{name},e0\n0,0.5\n1,1\n2,2\n")
     assert align(*read_embeddings("z.csv", graph), graph).tolist() == [[0.5], [1], [2]]
-    Path("z.csv").write_text("user,e0\n0,0.5\n1,1\n2,2\n")  # whoever named it meant something
+    Path("z.csv").write_text("user,e0\n0,0.5\n1,1\n2,2\n")  # a column with a name is no index
     assert align(*read_embeddings("z.csv", graph), graph).tolist() == [[2], [0.5], [1]]
 
 

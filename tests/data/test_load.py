@@ -1,4 +1,4 @@
-"""load_graph finds out what it was given."""
+"""load_graph recognises names, files and objects."""
 
 import os
 import subprocess

@@ -15,7 +15,7 @@ FILES = ("facebook_edges.csv", "facebook_features.json", "facebook_target.csv")
 
 @pytest.fixture
 def copied(raw_data, tmp_path):
-    """The real files in a folder where they may be damaged."""
+    """A copy of the real files that a test can damage."""
     for name in FILES:
         shutil.copyfile(raw_data / "musae" / name, tmp_path / name)
     return tmp_path

@@ -1,4 +1,4 @@
-"""Graphs in numpy archives: what is understood, and what is refused in one sentence."""
+"""Graphs in numpy archives: accepted layouts, and one sentence for every fault."""
 
 import io
 import os
@@ -259,7 +259,7 @@ def test_csr_parts_are_joined_without_duplicates_and_zeros(tmp_path):
 
 
 def slow_structure(edges, nodes):
-    """The structural columns again, node by node."""
+    """Compute the structural columns node by node."""
     neighbours = [{b for a, b in edges if a == n} | {a for a, b in edges if b == n} for n in range(nodes)]
     logs = [np.log(1 + len(others - {n})) for n, others in enumerate(neighbours)]
     rows, means = [], []

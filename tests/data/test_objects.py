@@ -277,7 +277,7 @@ def test_networkx_attributes_with_the_same_name_are_one_sentence(sentence):
         assert sentence(load_graph, given, **options).startswith(
             "attribute 'x' of the NetworkX graph gives a feature 'x0', which is an attribute as well"
         )
-    assert load_graph(given).feature_names == ("x0", "x1")  # the other is left out, as a note says
+    assert load_graph(given).feature_names == ("x0", "x1")  # a note names the attribute that is ignored
 
 
 def test_networkx_vectors_are_no_labels(sentence):

@@ -30,7 +30,7 @@ def real(raw_data, monkeypatch):
 
 @pytest.fixture
 def copied(real, monkeypatch, tmp_path):
-    """Copy one family of raw files to a folder that may be damaged, with a cache of its own."""
+    """Copy one family of raw files to a folder that a test can damage, and use an empty cache."""
 
     def copy(family):
         shutil.copytree(real / family, tmp_path / "raw" / family, copy_function=shutil.copyfile)
@@ -67,7 +67,7 @@ def test_real_graph_and_its_cached_copy(name, real, monkeypatch):
     assert (graph.y >= -1).all()
     assert int((graph.y < 0).sum()) == (15 if name == "citeseer" else 0)
 
-    monkeypatch.setenv("SIGNNAP_DATA", "/nowhere")  # so that only the cache can give the second one
+    monkeypatch.setenv("SIGNNAP_DATA", "/nowhere")  # the second graph can only come from the cache
     same(graph, load_graph(name))
     with zipfile.ZipFile(cached) as archive:
         for member in archive.namelist():

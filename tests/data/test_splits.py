@@ -1,4 +1,4 @@
-"""Splits: the authors' own index sets, the grammar, and what may be seen inductively."""
+"""Splits: the index sets of the authors, the notation, and inductive training graphs."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def slow_per_class(labels, train, val, seed=42):
 def test_paper_split_against_a_slow_twin(name, raw_data, monkeypatch):
     monkeypatch.setenv("SIGNNAP_DATA", str(raw_data))
     graph = load_graph(name)
-    split = make_split(graph, "paper", seed=7)  # a seed that must not matter
+    split = make_split(graph, "paper", seed=7)  # the seed does not matter
     classes = graph.num_classes
     if name in ("pubmed", "cora", "citeseer"):
         sizes = (20 * classes, 500, 1000)

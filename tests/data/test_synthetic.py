@@ -1,4 +1,4 @@
-"""The generated graph keeps every promise its docstring makes."""
+"""The generated graph has the properties that its docstring states."""
 
 import inspect
 
@@ -56,7 +56,7 @@ def test_features_are_sparse_bags_of_words(graph):
 
 def test_words_tell_communities_apart_and_only_by_the_topic_share():
     def agreement(share):
-        """How much more often two nodes of one community share a word than two of different ones."""
+        """The ratio of words shared within communities to words shared between communities."""
         graph = synthetic_graph(1, nodes=600, topic_share=share)
         x = graph.x.to_scipy()
         common = (x @ x.T).toarray()

@@ -1,4 +1,4 @@
-"""Data that every probe is tried on."""
+"""Data for tests of the probes."""
 
 import numpy as np
 import pytest
@@ -19,13 +19,13 @@ def labelled_clouds(n=150, d=6, *, classes=3, noise=0.7, seed=0):
 
 @pytest.fixture(scope="session")
 def clouds():
-    """A maker of embeddings, labels, and the three parts of a split."""
+    """A function that makes embeddings, labels, and the three parts of a split."""
     return labelled_clouds
 
 
 @pytest.fixture(scope="session")
 def labelled():
-    """Three communities of thirty whose features say a little about them."""
+    """Three communities of thirty with weakly informative features."""
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     ends = rng.integers(0, 90, (2, 900))

@@ -80,7 +80,7 @@ def test_rounding_does_not_identify():
 
 def test_both_directions_count():
     z1 = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-    z2 = torch.tensor([[1.0, 0.0], [1.0, 0.0]])  # node 1 went over to node 0
+    z2 = torch.tensor([[1.0, 0.0], [1.0, 0.0]])  # node 1 now equals node 0
     assert identifiability(z1, z2, source()).mean == identifiability(z2, z1, source()).mean == 0.25
 
 

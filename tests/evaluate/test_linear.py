@@ -18,7 +18,7 @@ SHORT = ProbeSettings(epochs=60, patience=15)
 
 
 def slow_probe(z, y, train, val, test, *, settings, seed, resample=None):
-    """The specification read aloud."""
+    """The probe, written as a plain training loop."""
     source = generator(seed, "probe")
     classes = int(y.max()) + 1
     layer = torch.nn.Linear(z.shape[1], classes)
@@ -193,9 +193,11 @@ def test_who_watches_sees_the_first_seed_after_every_epoch(clouds):
     watched = linear_probe(
         z, y, train, val, test, settings=settings, seeds=[3, 1], watch=lambda *told: seen.append(told)
     )
-    assert watched == linear_probe(z, y, train, val, test, settings=settings, seeds=[3, 1])  # watching changes nothing
+    assert watched == linear_probe(
+        z, y, train, val, test, settings=settings, seeds=[3, 1]
+    )  # the callback does not change the result
     assert [epoch for epoch, _, _ in seen] == [*range(1, 13)]
-    for epoch, on_train, on_val in seen:  # validation loss falls, so a probe trained so long ends with these weights
+    for epoch, on_train, on_val in seen:  # the loss falls, so the last weights are the best
         short = ProbeSettings(epochs=epoch, lr=0.02, logit_dropout=0.0)
         result = linear_probe(z, y, train, val, test, settings=short, seeds=[3])[0]
         assert result.best_epoch == epoch and on_val == result.val_accuracy

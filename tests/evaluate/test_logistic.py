@@ -42,7 +42,7 @@ def slow_predictions(z, y, train, c):
 
 
 def slow_choice(z, y, train, val, test):
-    """The best validation accuracy, its C and its test accuracy."""
+    """The best validation accuracy, with its C and its test accuracy."""
     found = []
     for c in GRID:
         right = slow_predictions(z, y, train, c) == y.numpy()
@@ -78,10 +78,10 @@ def test_ties_go_to_the_smallest_c():
 @pytest.mark.parametrize(
     ("accuracies", "likelihoods", "tried", "best"),
     [
-        ([5, 6, 5, 5, 5, 9], [1, 3, 2, 2, 2, 1], 5, 1),  # three in a row over-fit: what comes then is not seen
+        ([5, 6, 5, 5, 5, 9], [1, 3, 2, 2, 2, 1], 5, 1),  # three in a row over-fit: the search ends
         ([5, 6, 5, 5, 7, 6, 6, 6, 9], [9] + 8 * [1], 8, 4),
-        ([5, 5, 5, 5, 5, 4, 4, 5, 4, 4, 4, 9], [9] + 11 * [1], 11, 0),  # as many right are not fewer
-        ([5, 6, 5, 5, 5, 5, 9, *(6 * [6])], [*range(7), *(6 * [1])], 10, 6),  # likelier ones do not over-fit yet
+        ([5, 5, 5, 5, 5, 4, 4, 5, 4, 4, 4, 9], [9] + 11 * [1], 11, 0),  # an equal accuracy is not lower
+        ([5, 6, 5, 5, 5, 5, 9, *(6 * [6])], [*range(7), *(6 * [1])], 10, 6),  # a higher likelihood is no over-fitting
         ([*range(len(GRID))], len(GRID) * [1], len(GRID), len(GRID) - 1),
     ],
 )

@@ -1,4 +1,4 @@
-"""The three properties of a model: measured on dropped copies, with seeds, and on graphs at the edge."""
+"""Stability, smoothness and identifiability of models: dropped copies, seeds, and minimal graphs."""
 
 import json
 from dataclasses import asdict
@@ -33,7 +33,7 @@ def test_the_three_properties(model, graph):
     assert found["smoothness"]["edges"] == graph.num_edges
 
 
-def test_they_are_the_judges_own(model, graph):
+def test_they_equal_the_measures_of_arrays(model, graph):
     view, source = model.view(graph), rng.generator(7, "analysis views")
     draw = lambda: model.embed_view(DropEdge(0.4)(view, source))
     found = properties(model, graph, drop_edge=0.4, copies=4, seed=7)
@@ -66,7 +66,7 @@ def test_more_dropped_is_less_stable(model, graph):
     assert little > much
 
 
-def test_graphs_at_the_edge():
+def test_minimal_graphs():
     for nodes in (1, 4):
         loose = Graph.from_edges([], [], np.eye(4)[:nodes], name="loose")
         found = properties(SIGNNAP(dim=8, negatives=16, iterations=2).fit(loose), loose, copies=2)

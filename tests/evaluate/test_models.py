@@ -1,4 +1,4 @@
-"""Judging: the subject's own embeddings by the split's rules, always beside three trivial baselines."""
+"""Evaluation of models and embeddings on a split, with three baselines."""
 
 import json
 from dataclasses import replace
@@ -16,7 +16,7 @@ from signnap.graph import row_normalized
 
 @pytest.fixture(autouse=True)
 def _short_probes(monkeypatch):
-    """A fiftieth of the epochs judges as well what is judged here."""
+    """Train probes for a fiftieth of the epochs, which suffices here."""
     for name, settings in PROBES.items():
         if settings is not None:
             monkeypatch.setitem(PROBES, name, replace(settings, epochs=20))
@@ -42,7 +42,7 @@ def by_hand(z, graph, split, **options):
 
 @pytest.fixture
 def scored(monkeypatch):
-    """What the judge scores and how, call by call: the subjects, raw features, the untrained encoder."""
+    """Record the arguments of each call of ``score``: the subjects, raw features, the untrained encoder."""
     seen = []
 
     def spy(embeddings, *nodes, **options):
@@ -81,7 +81,7 @@ def test_baselines_are_what_they_say(labelled, models, scored):
 
 
 def test_a_rare_class_is_no_reason_for_praise(labelled):
-    """Embeddings that say nothing are as accurate as one answer for all, which stands beside them."""
+    """Constant embeddings are as accurate as the baseline of one answer for all nodes."""
     y = (torch.arange(90) % 15 == 0).long()
     result = judge([torch.ones(90, 4)], replace(labelled, y=y), split="random:0.4:0.2", seeds=1)
     frequent = result["baselines"]["most frequent class"]
@@ -141,7 +141,7 @@ def test_inductive_training_rows_come_from_the_training_graph(labelled, models, 
 @pytest.mark.parametrize("split", ["per-class:8:8", "inductive:per-class:8:8"])
 def test_a_probe_trained_on_dropped_graphs(split, labelled, models, scored):
     results = [judge(models, labelled, split=split, seeds=1, dropped=True) for _ in range(2)]
-    assert results[0] == results[1]  # the drops have a seed of their own
+    assert results[0] == results[1]  # dropping has its own seed
     assert results[0]["baselines"] == judge(models, labelled, split=split, seeds=1)["baselines"]
     assert [options.get("resample") is not None for options in scored] == [True, False, False] * 2 + [False] * 3
 
@@ -211,7 +211,7 @@ def test_one_run_is_not_two(labelled, models):
     with pytest.raises(SignnapError, match="the runs were not trained on one and the same graph: judge"):
         judge([*models, elsewhere], labelled, **RULES)
     z = torch.from_numpy(models[0].transform(labelled))
-    assert judge([z, z], labelled, **RULES)["encoder_seeds"] == 2  # of a file nobody knows what it is of
+    assert judge([z, z], labelled, **RULES)["encoder_seeds"] == 2  # embeddings do not name their seed
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -232,7 +232,7 @@ def test_raw_features_are_those_that_the_subject_saw(normalize, labelled, scored
         ("inductive:per-class:8:8", "per-class:7:7", 1),
     ],
 )
-def test_another_split_than_that_of_training_is_told(hidden, split, told, labelled, caplog):
+def test_another_split_than_that_of_training_is_noted(hidden, split, told, labelled, caplog):
     model = SIGNNAP(dim=8, negatives=16, iterations=3, split=hidden).fit(labelled)
     with caplog.at_level("INFO", "signnap.evaluate"):
         judge([model], labelled, split=split, probe="logistic")

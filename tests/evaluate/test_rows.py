@@ -1,4 +1,4 @@
-"""Row arithmetic: the same numbers from dense and sparse rows, whatever the chunk size."""
+"""Row arithmetic: dense and sparse rows give the same numbers for every chunk size."""
 
 import pytest
 import scipy.sparse as sp

@@ -1,4 +1,4 @@
-"""Scores: what the spread is over, and one sentence for whatever cannot be judged."""
+"""Scores: their spread, and one sentence for input that cannot be scored."""
 
 import json
 from dataclasses import asdict
@@ -61,7 +61,7 @@ def test_how_a_probe_of_that_name_learns():
     assert probe_settings("linear") == ProbeSettings()
     assert probe_settings("linear-plain", 3.0) == ProbeSettings(logit_dropout=0.0, weight_decay=3.0)
     assert probe_settings("linear", 0.0).weight_decay == 0.0
-    assert probe_settings("linear-dgi", 3.0).weight_decay == 0.0  # it has its own, and so have these
+    assert probe_settings("linear-dgi", 3.0).weight_decay == 0.0  # these probes have a weight decay of their own
     assert probe_settings("linear-2000", 3.0) == ProbeSettings(0.01, 1e-4, 2000, 2000, 0.0, "accuracy")
     for steps in (100, 300):
         assert probe_settings(f"linear-{steps}", 3.0) == ProbeSettings(0.01, 0.0, steps, steps, 0.0, "last")
@@ -222,10 +222,11 @@ def test_the_named_node_is_the_broken_one(data):
 
 
 def test_a_network_s_classes_are_judged_on_the_test_nodes():
-    y, scores = torch.tensor([0, 1, 0, 1]), torch.eye(2)[[0, 1, 1, 0]]  # right about the first two
+    y, scores = torch.tensor([0, 1, 0, 1]), torch.eye(2)[[0, 1, 1, 0]]  # the first two predictions are right
     found = score_classes([scores], y, torch.tensor([0, 1]), torch.tensor([2, 3]))
     assert (found.accuracy.mean, found.val_accuracy.mean) == (0.0, 100.0)
     assert (found.runs, found.val_runs) == ([[0.0]], [[100.0]])
+    assert (found.probe, found.protocol) == ("none", "over encoder seeds (1 encoder, no probe)")
     some = score_classes([scores], y, torch.tensor([0]), torch.tensor([0, 2, 3]))
     assert (some.accuracy.mean, some.balanced_accuracy.mean) == (pytest.approx(100 / 3), 25)
 
@@ -237,7 +238,7 @@ def slow_balanced(right, y):
 
 def test_balanced_accuracy_counts_every_class_alike():
     source = torch.Generator().manual_seed(0)
-    y = torch.tensor([0] * 40 + [2] * 5 + [3])  # nobody is of class 1
+    y = torch.tensor([0] * 40 + [2] * 5 + [3])  # no node has class 1
     right = torch.rand(3, len(y), generator=source) < 0.6
     expected = [slow_balanced(row, y) for row in right]
     assert balanced_accuracy(right, y).tolist() == pytest.approx(expected)
@@ -246,7 +247,7 @@ def test_balanced_accuracy_counts_every_class_alike():
 
 
 def rare_class(n=400, share=0.05):
-    """Labels of which one is rare, and a split that has as few of it."""
+    """Labels with one rare class, and a split in which it is rare, too."""
     y = (torch.arange(n) % round(1 / share) == 0).long()
     order = torch.randperm(n, generator=torch.Generator().manual_seed(0))
     return y, order[:150], order[150:250], order[250:]
@@ -288,7 +289,7 @@ def test_the_most_frequent_class_is_that_of_training():
 def test_of_classes_equally_frequent_in_training_one_is_guessed():
     y = torch.tensor([0, 1, 2, 2, 0, 1, 1, 1, 2, 2])
     found = score_most_frequent(y, [0, 1, 2], [4], [5, 6, 7, 8, 9])
-    assert found.accuracy.mean == found.balanced_accuracy.mean == pytest.approx(100 / 3)  # whatever the test nodes are
+    assert found.accuracy.mean == found.balanced_accuracy.mean == pytest.approx(100 / 3)  # for any test nodes
     assert score_most_frequent(y.double(), [0, 1, 2], [4], [5, 6, 7, 8, 9]).accuracy == found.accuracy
     two = score_most_frequent(y, [0, 4, 2, 3, 1], [4], [5, 6, 7, 8, 9])  # 1 is rarer in training
     assert two.accuracy.mean == pytest.approx(20) and two.val_accuracy.mean == pytest.approx(50)

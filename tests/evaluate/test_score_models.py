@@ -1,4 +1,4 @@
-"""``score_models`` is ``signnap evaluate`` for Python: the same numbers, and one sentence about what is none."""
+"""``score_models`` gives the numbers of ``signnap evaluate``, and one sentence for bad input."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ def models(labelled):
 
 @pytest.fixture
 def evaluate(monkeypatch, capsys, tmp_path):
-    """What ``signnap evaluate`` says of the models in JSON."""
+    """The JSON object that ``signnap evaluate`` prints about the models."""
     logger = logging.getLogger("signnap")
     monkeypatch.setattr(logger, "handlers", [*logger.handlers])
     monkeypatch.setattr(logger, "level", logger.level)
@@ -121,7 +121,7 @@ def test_nobody_is_tested_on_labels_that_it_has_seen(labelled):
         (lambda models: [models[0], torch.rand(90, 8)], "models and bare embeddings"),
     ],
 )
-def test_what_is_no_other_seed_is_noted(given, told, labelled, models, caplog):
+def test_subjects_that_are_no_seeds_of_one_model_are_noted(given, told, labelled, models, caplog):
     with caplog.at_level("INFO", "signnap.evaluate"):
         score_models(given(models), labelled, "per-class:8:8", **QUICK)
     sentence = f"{told} are judged together, but count as encoder seeds of one model"

@@ -1,4 +1,4 @@
-"""Stability against a loop over nodes and copies, and the cases where a cosine is easily fooled."""
+"""Stability against a loop over nodes and copies, and cases in which cosines mislead."""
 
 import json
 from dataclasses import asdict

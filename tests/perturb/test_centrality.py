@@ -106,7 +106,7 @@ def test_isolated_nodes_are_least_central_and_finite(name):
 
 
 def test_a_minor_component_is_not_zero():
-    """Only the larger of two components has a say in the leading eigenvector; the logarithm must exist all the same."""
+    """The leading eigenvector is zero on the smaller of two components, but its logarithm must exist."""
     graph = nx.disjoint_union(nx.complete_graph(6), nx.path_graph(3))
     found = eigenvector(pattern_from(graph))
     torch.testing.assert_close(found[6:], torch.full((3,), 1e-8).double(), rtol=1e-2, atol=0)

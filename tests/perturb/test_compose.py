@@ -1,4 +1,4 @@
-"""Perturbations after one another, and those that settings describe."""
+"""Perturbations in sequence, and the sequence that settings describe."""
 
 import pytest
 import torch

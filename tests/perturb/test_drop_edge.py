@@ -1,4 +1,4 @@
-"""Edge dropping: how many entries survive, which, and that nothing else changes."""
+"""Edge dropping: the number of surviving entries, their distribution, and no other change."""
 
 import math
 from fractions import Fraction
@@ -82,7 +82,7 @@ def test_large_views_lose_exactly_what_they_should():
 
 
 def test_a_bad_guess_of_the_cut_is_made_good(monkeypatch):
-    """Where the survivors end among random keys is guessed first; a guess without margin is nearly always wrong."""
+    """The cut among random keys is estimated first; an estimate without margin is nearly always wrong."""
     monkeypatch.setattr(signnap.perturb.edges, "math", SimpleNamespace(sqrt=lambda _: 0.0, floor=math.floor))
     view = view_with(loop_value=1.0)
     kept = draws(DropEdge(0.3), view, 500)
@@ -91,7 +91,7 @@ def test_a_bad_guess_of_the_cut_is_made_good(monkeypatch):
 
 
 def both_directions(view, after):
-    """Of the undirected edges: the share with both directions kept, and with exactly one."""
+    """The fractions of undirected edges that keep both directions, and exactly one direction."""
     before, kept = matrix(view.pattern, view.stored).triu(1) != 0, matrix(view.pattern, after.stored) != 0
     mutual, single = (kept & kept.t())[before], (kept ^ kept.t())[before]
     return mutual.float().mean().item(), single.float().mean().item()

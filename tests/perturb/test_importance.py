@@ -44,7 +44,7 @@ def regular_graph():
 
 
 def plain(weights, rate):
-    """The formula, one number at a time: no weight, no score."""
+    """Evaluate the formula number by number; a weight of zero has no score."""
     scores = [math.log(w) for w in weights if w > 0]
     top, mean = max(scores), sum(scores) / len(scores)
     return [min((top - math.log(w)) / (top - mean) * rate, 0.7) if w > 0 else min(rate, 0.7) for w in weights]
@@ -149,7 +149,7 @@ def test_the_layout_of_features_makes_no_difference(density, monkeypatch):
 
 
 def frequencies(view, perturbation, count, seed=0):
-    """How often every stored entry and every non-empty column was gone."""
+    """How often each stored entry and each non-empty column was dropped."""
     source, before = source_of(seed), as_dense(view.x) != 0
     fallen, masked = torch.zeros(view.pattern.num_entries), torch.zeros(view.x.shape[1])
     for _ in range(count):
@@ -204,7 +204,7 @@ def test_nothing_to_do():
 
 
 def test_after_other_perturbations():
-    """Only what is left is scored, and noise on words is none of their weight."""
+    """Only the remaining entries are scored, and noise on words does not count as weight."""
     view = graph_with().view()
     drop = DropUnimportant(1e-4, 0.5)
     left = DropEdge(0.5)(view, source_of(0))

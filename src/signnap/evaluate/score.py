@@ -170,7 +170,7 @@ def score_classes(scores: Sequence[Array], y: Array, val: Array, test: Array) ->
     """Score networks that were trained on labels, one per encoder seed, by their own class predictions."""
     if not len(scores):
         raise SignnapError("expected a list with the class scores of one or more encoder seeds")
-    protocol = f"over encoder seeds ({_counted(len(scores), 'encoder')}, which are the classifiers)"
+    protocol = f"over encoder seeds ({_counted(len(scores), 'encoder')}, no probe)"
     labels = as_tensor(y)
     return _without_probe([as_tensor(s).argmax(dim=1) == labels for s in scores], labels, val, test, protocol)
 
