@@ -11,7 +11,7 @@ from signnap.evaluate import summarize
 from . import tables
 from .cells import Cell
 from .figure_claims import DEPTH_TO_CLUSTERS, SWEEPS
-from .paper import GRAPHS, OURS, ROWS, SIGNNAP_ROWS, cell, read_alike, reported, reported_as, unlabelled
+from .paper import GRAPHS, OURS, ROWS, SIGNNAP_ROWS, UNLABELLED, cell, read_alike, reported, reported_as
 from .verdict import Claim, Finding, Reading, leads, ranked
 
 #: A row of the paper on a graph -> its accuracy.
@@ -36,7 +36,7 @@ def _is_peer(name: str) -> bool:
 
 
 def _unlabelled_cells(made: CellOf = cell) -> list[Cell]:
-    return [made(name, graph) for name in unlabelled() for graph in GRAPHS]
+    return [made(name, graph) for name in UNLABELLED for graph in GRAPHS]
 
 
 def _beats_peers(ranks: Mapping[str, float], found: Mapping[tuple[str, str], float], name: str) -> Finding:
@@ -53,13 +53,13 @@ def _beats_peers(ranks: Mapping[str, float], found: Mapping[tuple[str, str], flo
 def _reported_accuracies() -> dict[tuple[str, str], float]:
     """Return the paper's figures for methods without labels; it has none for some of ours."""
     figures = reported()["overall"]
-    known = [(name, graph) for name in unlabelled() for graph in GRAPHS if figures.get(name, {}).get(graph)]
+    known = [(name, graph) for name in UNLABELLED for graph in GRAPHS if figures.get(name, {}).get(graph)]
     return {(name, graph): figures[name][graph][0] for name, graph in known}
 
 
 def _best_place(read: Reading, names: list[str], made: CellOf = cell) -> Finding:
     """Compare the best-placed of these methods with its peers, in our numbers and in the paper's."""
-    found = {(name, graph): read(made(name, graph)) for name in unlabelled() for graph in GRAPHS}
+    found = {(name, graph): read(made(name, graph)) for name in UNLABELLED for graph in GRAPHS}
     ranks = tables.average_ranks({key: summarize([value]) for key, value in found.items()})
     theirs = reported()["average_rank"]
     first = lambda places: min(names, key=lambda name: places[name])
@@ -88,7 +88,7 @@ _PEERS = (
         "better than unsupervised peers, best backbone",
         "The best backbone of SIGNNAP has a better average rank than any unsupervised peer.",
         _PERFORMANCE.format(1), "table-overall", _unlabelled_cells,
-        lambda read: _best_place(read, [name for name in unlabelled() if not _is_peer(name)]),
+        lambda read: _best_place(read, [name for name in UNLABELLED if not _is_peer(name)]),
     ),
     Claim(
         "better than unsupervised peers, all read alike",
@@ -109,7 +109,7 @@ _PEERS = (
 
 
 def _labelled() -> list[str]:
-    return [name for name in ROWS if name not in unlabelled()]
+    return [name for name in ROWS if name not in UNLABELLED]
 
 
 def _exceeding(number: Number) -> dict[str, str]:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from signnap.evaluate import summarize
-from signnap.methods.registry import method_class
 
 from . import summaries
 from .cells import Cell
-from .paper import COMPARED, OURS, ROWS, cell
+from .paper import COMPARED, OURS, UNLABELLED, cell
 from .plots import Line, Map, Panel, curves, maps
 from .results import Results
 from .targets import Target
@@ -117,7 +116,7 @@ FITTED_GRAPH = "facebook"
 
 def fitted_cell(name: str, depth: int) -> Cell:
     """Return a method with so many layers; with two, as the paper uses it, also the curves of its classifier."""
-    curve = "training-curves" if method_class(ROWS[name][0]).uses_labels else "probe-curves"
+    curve = "probe-curves" if name in UNLABELLED else "training-curves"
     return cell(name, FITTED_GRAPH, (curve,) if depth == min(DEPTHS) else (), layers=depth)
 
 

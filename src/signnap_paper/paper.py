@@ -12,7 +12,6 @@ from importlib import resources
 from typing import Any
 
 from signnap.config import read_toml
-from signnap.methods.registry import method_class
 
 from .cells import Cell
 
@@ -44,13 +43,13 @@ ROWS: dict[str, tuple[str, dict[str, Any]]] = {
         for name in ("JKNet", "GAT", "ResGCN", "GCN", "GraphSage")
     },
 }
+#: The probe of a method. The paper names those of SIGNNAP and DGI; for all others it is a linear layer without dropout.
+#: Networks with labels are their own classifiers and have none.
+_PROBES = {"signnap": "linear", "dgi": "linear-dgi", "supervised": "none", "dropedge": "none"}
 #: The rows of SIGNNAP, one for each backbone.
 SIGNNAP_ROWS = [name for name in ROWS if name.startswith("SIGNNAP")]
-
-
-def unlabelled() -> list[str]:
-    """Return the rows whose methods see no label: the table ranks these."""
-    return [name for name in ROWS if not method_class(ROWS[name][0]).uses_labels]
+#: The rows whose methods see no label; the table ranks these.
+UNLABELLED = [name for name, (method, _) in ROWS.items() if _PROBES.get(method) != "none"]
 
 
 @cache
@@ -82,13 +81,11 @@ def explained(kind: str, name: str, graph: str) -> str | None:
 def cell(name: str, graph: str, looks: tuple[str, ...] = (), **changes: Any) -> Cell:
     """Return the cell of a row on a graph, with changes to its settings, judged as the paper judges it.
 
-    SIGNNAP is read by its authors' probe, trained on dropped graphs for GraphSAGE and GAT; DGI by the probe that the
-    paper gives it. The paper does not say how the others are read: they get a linear layer without dropout.
+    The probe of SIGNNAP is trained on dropped graphs for GraphSAGE and GAT.
     """
     method, settings = ROWS[name]
-    probes = {"signnap": "linear", "dgi": "linear-dgi", "supervised": "none", "dropedge": "none"}
     return Cell(
-        method, graph, settings | changes, probe=probes.get(method, "linear-plain"), looks=looks,
+        method, graph, settings | changes, probe=_PROBES.get(method, "linear-plain"), looks=looks,
         dropped=method == "signnap" and settings["backbone"] in ("sage", "gat"),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from signnap.evaluate import Summary, plus_minus, summarize
 from . import summaries
 from .cells import Cell
 from .claims import CLAIMS
-from .paper import GRAPHS, ROWS, cell, explained, read_alike, reported, reported_as, unlabelled
+from .paper import GRAPHS, ROWS, UNLABELLED, cell, explained, read_alike, reported, reported_as
 from .results import Results
 from .targets import HOMES, WHOLE, Target, find_target
 from .verdict import RULE, decide
@@ -209,7 +209,7 @@ def _baselines(cells: list[Beside]) -> str:
 
 
 def _every_cell(cells: list[Beside]) -> str:
-    ranked, lines = unlabelled(), []
+    ranked, lines = UNLABELLED, []
     for each in cells:
         name, graph, honest, theirs, gap = each.texts
         single = cost = "–"

@@ -6,13 +6,11 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-from signnap.data.load import load_graph
-from signnap.data.splits import make_split
 from signnap.evaluate import Summary, plus_minus, summarize
 
 from . import summaries
 from .cells import Cell
-from .paper import GRAPHS, OURS, ROWS, cell, read_alike, reported, unlabelled
+from .paper import GRAPHS, OURS, ROWS, UNLABELLED, cell, read_alike, reported
 from .results import Results
 from .targets import Target
 
@@ -27,6 +25,9 @@ the paper has it, and the label rate is the share of training nodes. In brackets
 
 def counts(name: str) -> dict[str, float]:
     """Count what a graph and its split consist of; shares are in %."""
+    from signnap.data.load import load_graph
+    from signnap.data.splits import make_split
+
     graph = load_graph(name)
     parts = make_split(graph, "paper")
     nodes, edges = graph.num_nodes, graph.num_edges
@@ -77,7 +78,7 @@ The best of those in a column is **bold**, the second _slanted_.
 
 
 def _overall_cells() -> list[Cell]:
-    alike = lambda name, graph: [read_alike(name, graph)] if name in unlabelled() else []
+    alike = lambda name, graph: [read_alike(name, graph)] if name in UNLABELLED else []
     return [each for graph in GRAPHS for name in ROWS for each in (cell(name, graph), *alike(name, graph))]
 
 
@@ -88,7 +89,7 @@ def overall_page(results: Results, seeds: int) -> str:
     lines = []
     for name in ROWS:
         lines.append([f"{name}: honest", *honest_lines[name]])
-        if name in unlabelled():
+        if name in UNLABELLED:
             rows = [honest[name, graph] for graph in GRAPHS]
             first = ["–" if row is None or "error" in row else str(summarize(row["test"][0])) for row in rows]
             lines += [["one encoder", *first, ""], ["read alike", *alike_lines[name]]]
@@ -115,7 +116,7 @@ def _ranked_lines(rows: dict[tuple[str, str], dict[str, Any] | None], seeds: int
 
 def average_ranks(found: dict[tuple[str, str], Summary]) -> dict[str, float]:
     """Return the mean place of each unlabelled method with a result on every graph; ties share the better place."""
-    complete = [name for name in unlabelled() if all((name, graph) in found for graph in GRAPHS)]
+    complete = [name for name in UNLABELLED if all((name, graph) in found for graph in GRAPHS)]
     place = lambda name, graph: 1 + sum(found[other, graph].mean > found[name, graph].mean for other in complete)
     return {name: fmean(place(name, graph) for graph in GRAPHS) for name in complete}
 
@@ -124,7 +125,7 @@ def marked(found: dict[tuple[str, str], Summary]) -> dict[tuple[str, str], str]:
     """Return how to write the best and the second of each column among unlabelled methods."""
     marks: dict[tuple[str, str], str] = {}
     for graph in GRAPHS:
-        present = [name for name in unlabelled() if (name, graph) in found]
+        present = [name for name in UNLABELLED if (name, graph) in found]
         leaders = sorted(present, key=lambda name: -found[name, graph].mean)[:2]
         marks |= {(name, graph): mark for name, mark in zip(leaders, ("**{}**", "_{}_"), strict=False)}
     return marks

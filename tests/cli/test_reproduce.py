@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from signnap_paper import cli as reproduce
 from signnap_paper.cells import BANNER, Cell
 from signnap_paper.targets import Target
 
+ROWS = Path(__file__).resolve().parents[2] / "results" / "rows.jsonl"
 GRAPH = synthetic_graph(nodes=240, communities=3, words=60)
 SPLIT = "per-class:10:10"
 
@@ -342,3 +345,34 @@ def test_bad_usage(options, command):
     result = command("reproduce", *arguments)
     assert (result.code, result.out) == (2, "")
     assert "Usage: " in result.err and "Traceback" not in result.err
+
+
+# -- what a command imports ------------------------------------------------------------------------------------------
+
+IMPORTED = """
+import sys
+from signnap.cli import main
+sys.argv = ["signnap", "reproduce", "table-sharing"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+ours = [name for name in sys.modules if name.split(".")[0] in ("signnap", "signnap_paper")]
+print(*ours)
+"""
+
+
+@pytest.mark.skipif(not ROWS.exists(), reason="there are no rows here")
+def test_a_table_with_all_rows_imports_its_own_target_and_no_method(tmp_path):
+    (tmp_path / "results").mkdir()
+    shutil.copy(ROWS, tmp_path / "results")
+    command = [sys.executable, "-c", IMPORTED]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and "missing" not in done.stderr, done.stderr
+    names = done.stdout.split()
+    rooms = {name.rpartition(".")[2] for name in names if name.startswith("signnap_paper.")}
+    assert rooms == {
+        "cells", "cli", "departures", "fidelity", "paper", "plots", "results", "summaries", "targets",
+    }  # fmt: skip
+    heavy = ("signnap.methods.method", "signnap.train.loop", "signnap.data.load", "signnap.encoders")
+    assert not set(names) & set(heavy) and len(names) <= 50

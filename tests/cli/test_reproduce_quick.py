@@ -5,8 +5,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from signnap.data import load
 from signnap.data.synthetic import synthetic_graph
-from signnap_paper import cells, measurements, runner, tables
+from signnap_paper import cells, measurements, runner
 from signnap_paper.targets import HOMES, find_target
 
 
@@ -14,7 +15,7 @@ def test_everything_is_filled_in(command, monkeypatch):
     graph = synthetic_graph(nodes=240, communities=3, words=60)
     quickened = cells.quickened
     monkeypatch.setattr(runner, "load_graph", lambda name: graph)
-    monkeypatch.setattr(tables, "load_graph", lambda name: graph)
+    monkeypatch.setattr(load, "load_graph", lambda name: graph)
     monkeypatch.setattr(measurements, "_SHOWN", 30)  # or the maps would take most of the time
     monkeypatch.setattr(cells, "quickened", lambda cell: replace(quickened(cell), graph="synthetic"))
     found = command("reproduce", "all", "--quick", "--device", "cpu", "--json")

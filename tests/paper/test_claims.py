@@ -168,7 +168,7 @@ def constant(value):
     return row([[value]] * SEEDS)
 
 
-ALIKE = [(name, graph) for name in paper.unlabelled() for graph in GRAPHS]
+ALIKE = [(name, graph) for name in paper.UNLABELLED for graph in GRAPHS]
 
 
 def test_ranks_of_the_papers_own_numbers(tmp_path):
@@ -235,7 +235,7 @@ def test_both_kinds_of_gcc_are_peers(verdict):
 
 
 def test_the_best_backbone_is_enough(verdict):
-    others = [n for n in paper.unlabelled() if n.startswith("SIGNNAP") and n != "SIGNNAP(GAT)"]
+    others = [n for n in paper.UNLABELLED if n.startswith("SIGNNAP") and n != "SIGNNAP(GAT)"]
     worse = [(cell(name, graph), constant(1.0)) for name in others for graph in GRAPHS]
     assert verdict("better than unsupervised peers", instead=worse) == "does not hold"
     assert verdict("better than unsupervised peers, best backbone", instead=worse) == "holds (5 of 5 seeds)"

@@ -4,6 +4,7 @@ import pytest
 from made_rows import failed, row, table_of
 
 from signnap.evaluate import summarize
+from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS, resolve
 from signnap_paper import paper, tables
 from signnap_paper.paper import GRAPHS, ROWS, cell, read_alike, reported
@@ -17,9 +18,13 @@ def test_every_row_and_number_of_the_paper_is_there():
     assert numbers["SIGNNAP(GCN)"]["pubmed"] == [81.34, 0.54] and numbers["ARWMF"]["coauthor_physics"] is None
 
 
+def test_methods_without_labels_are_those_that_say_so():
+    assert [name for name in ROWS if not method_class(ROWS[name][0]).uses_labels] == paper.UNLABELLED
+
+
 def test_cells_have_settings_that_exist():
     cells = tables.OVERALL.recipe()
-    assert len({each.key for each in cells}) == len(cells) == (len(ROWS) + len(paper.unlabelled())) * len(GRAPHS)
+    assert len({each.key for each in cells}) == len(cells) == (len(ROWS) + len(paper.UNLABELLED)) * len(GRAPHS)
     assert len({each.training for each in cells}) == len(ROWS) * len(GRAPHS)  # to be read alike trains nothing more
     compared = {
         "supervised", "dropedge", "deepwalk", "node2vec", "arwmf", "dgi", "cmv", "gcc", "gcc-attributed", "grace",
@@ -55,7 +60,7 @@ def some(tmp_path):
 def test_the_table(some):
     lines = table_of(tables.OVERALL.page(some, 2))
     rows = {line[0]: line[1:] for line in lines}
-    assert lines[0] == ["method", *GRAPHS, "rank"] and len(lines) == 1 + 2 * len(ROWS) + 2 * len(paper.unlabelled())
+    assert lines[0] == ["method", *GRAPHS, "rank"] and len(lines) == 1 + 2 * len(ROWS) + 2 * len(paper.UNLABELLED)
     first = next(number for number, line in enumerate(lines) if line[0] == "SIGNNAP(GCN): honest")
     assert lines[first][1:3] == ["91.00 ± 1.41", "**91.00 ± 1.41**"]
     assert lines[first + 1][:2] == ["one encoder", "90.00 ± 1.41"]

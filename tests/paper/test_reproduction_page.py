@@ -164,10 +164,10 @@ def test_numbers_are_those_of_the_rows(full, full_page):
         honest, single, alike, theirs, gap, cost = lines[key]
         other = full.find(read_alike(*key), 5)
         assert alike == ("–" if other is None else f"{fmean(fmean(probes) for probes in other['test']):.2f} ± 0.16")
-        assert (other is None) == (key[0] not in paper.unlabelled())
+        assert (other is None) == (key[0] not in paper.UNLABELLED)
         assert honest == f"{mean:.2f} ± 0.16 (5)" and cost == "Fast One, 1"  # five of thirty
         one = fmean(found["test"][0])
-        assert single == (f"{one:.2f} ± 0.07" if key[0] in paper.unlabelled() else "–")
+        assert single == (f"{one:.2f} ± 0.07" if key[0] in paper.UNLABELLED else "–")
         if key == ("ARWMF", "coauthor_physics"):
             assert (theirs, gap) == ("–", "–")
         else:
