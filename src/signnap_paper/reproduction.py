@@ -146,7 +146,7 @@ def _cost(results: Results) -> Iterator[str]:
 
 
 def _again(results: Results) -> Iterator[str]:
-    """Say how far rows agree about encoders of the same settings and seed, if several rows have some."""
+    """Say how far the accuracies of one encoder differ between rows, if several rows have the same encoders."""
     found: dict[str, dict[str, list[float]]] = {}
     for row in results:
         if "error" in row:

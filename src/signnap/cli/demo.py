@@ -1,4 +1,4 @@
-"""The whole story on the generated graph: train, judge, perturb, judge again."""
+"""The demo on a generated graph: train, measure accuracy and stability, remove edges, measure again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..train.session import Interrupted
 
 ITERATIONS = 400
 GONE = DropEdge(0.3, "undirected")
-#: The file in a run folder by which the next demo knows it for an earlier one's; any training could have made the rest.
+#: The file that marks a run folder as the demo's own. The next demo removes marked folders only.
 MARK = "demo.txt"
 
 _READING = """\
@@ -37,9 +37,9 @@ the mean embedding is subtracted (so a constant map scores 0). Raw features igno
 def run_demo(out: Path, seed: int = 0, *, report: Report = silent) -> dict[str, Any]:
     """Train SIGNNAP on the generated graph and compare it with raw features and its own untrained encoder.
 
-    The classifier learns on the whole graph from 20 labels a class. ``accuracy_perturbed`` asks the same classifier
-    about the test nodes after 30 % of the edges are gone; ``stability`` is how little embeddings move then. ``report``
-    is called after each of the ``ITERATIONS`` of training.
+    The classifier learns on the whole graph from 20 labels per class. ``accuracy_perturbed`` is its accuracy on test
+    nodes that were embedded without 30 % of the edges, and ``stability`` is how similar embeddings stay then.
+    ``report`` is called after each of the ``ITERATIONS`` of training.
     """
     expect_folder(out)
     begun = time.perf_counter()
@@ -68,7 +68,7 @@ def run_demo(out: Path, seed: int = 0, *, report: Report = silent) -> dict[str, 
 
 
 def _clear(folder: RunFolder, *others: Path) -> None:
-    """Remove what an earlier demo left, file by file: what anybody else put there stays."""
+    """Remove the files of an earlier demo; files of other origin stay."""
     written = [folder.config, folder.metrics, folder.model, folder.state, folder.facts, *others]
     found = [file for file in written if stat_regular(file)]
     if found and not stat_regular(folder.path / MARK):
@@ -78,7 +78,7 @@ def _clear(folder: RunFolder, *others: Path) -> None:
 
 
 def _trained(graph: Graph, folder: Path, seed: int, report: Report) -> SIGNNAP:
-    """The model, trained in a folder that is marked before anything else is in it."""
+    """Train the model in a folder that is marked before any other file is written."""
     write_regular(folder / MARK, "signnap demo made the run in this folder, and the next demo may remove it.\n")
     try:
         return SIGNNAP(iterations=ITERATIONS, seed=seed).fit(graph, out=folder, report=report)
@@ -101,7 +101,7 @@ def _row(
     perturbed: Tensor | SparseFeatures,
     steady: float | None,
 ) -> dict[str, Any]:
-    """Score one set of embeddings; the perturbed ones stand in for the test nodes only."""
+    """Score one set of embeddings, and again with the perturbed embeddings of the test nodes."""
     mixed = z
     if isinstance(z, Tensor) and isinstance(perturbed, Tensor):
         mixed = torch.where(torch.isin(torch.arange(len(z)), split.test)[:, None], perturbed, z)

@@ -1,4 +1,4 @@
-"""The paper's whole table: every backbone on every graph, five encoder seeds each, trained and judged, by the clock.
+"""The paper's whole table by the wall clock: five encoder seeds of every backbone on every graph, trained and judged.
 
 ``python -m signnap_paper.benchmarks.matrix --out benchmarks/results/matrix.json --limit-seconds 500``
 goes on where an earlier run stopped.
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ..results import Results
     from .record import Record
 
-BEGUN = time.perf_counter()  # what is heavy is imported after this, and so counts
+BEGUN = time.perf_counter()  # heavy imports come later, so that the clock counts them
 
-#: The graph whose probes take longest comes first: they run beside the training on the others.
+#: The graph whose probes take longest comes first: its probes run while the others train.
 GRAPHS = ("coauthor_physics", "pubmed", "facebook", "coauthor_cs", "amazon_computers", "amazon_photo")
 BACKBONES = ("gcn", "resgcn", "jknet", "sage", "gat")
 
@@ -37,7 +37,7 @@ COLUMNS = {
 
 
 def train_and_judge(record: Record, options: argparse.Namespace) -> None:
-    """Fill in what the record lacks. The rows themselves are kept beside it, so that nothing is lost when killed."""
+    """Fill in the missing cells. Their rows are kept in a file beside the record, so that a kill loses nothing."""
     from ..cells import Cell
     from ..results import Results
     from ..runner import run_cells
@@ -77,7 +77,7 @@ def _summary(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _save(record: Record, rows: Results) -> None:
-    """Write the record; the rows that it was made of are no longer needed."""
+    """Write the record, and remove the rows, which are no longer needed."""
     earlier = sum(session.get("wall_seconds", 0.0) for session in record.content["sessions"])
     record.session["wall_seconds"] = time.perf_counter() - BEGUN
     done = [row for row in record.rows if "error" not in row]

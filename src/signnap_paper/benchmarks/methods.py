@@ -1,4 +1,4 @@
-"""One training iteration of every method that trains, three of them beside the same with PyG's layers.
+"""One training iteration of every method that trains, and of three of them written with PyG's layers.
 
 ``python -m signnap_paper.benchmarks.methods --out benchmarks/results/methods.json``
 measures only the cells that the file lacks.
@@ -42,12 +42,12 @@ COLUMNS = {
 
 
 def main() -> None:
-    """Measure every cell that was asked for, writing each as soon as it is known."""
+    """Measure every cell that was asked for, and write each when it is done."""
     options = _options()
-    warm_up = 12 if torch.cuda.is_available() else 2  # a GPU has a step to compile and to record
+    warm_up = 12 if torch.cuda.is_available() else 2  # a GPU compiles and records a step first
     turns = Turns(1, 0.0, 1) if options.quick else Turns(warm_up)
     changes: dict[str, Any] = {"dim": 16, "hidden": 16} if options.quick else {}
-    threads = {"threads": torch.get_num_threads()}  # rows of one file compare
+    threads = {"threads": torch.get_num_threads()}  # rows of one file are compared with each other
     record = Record(
         options.out, title="Methods", about=ABOUT, keys=["graph", "method"], columns=COLUMNS,
         protocol={**turns.in_words(), "preset": "paper", "changes": changes, "seed": 0, **threads},
@@ -85,7 +85,7 @@ def _options() -> argparse.Namespace:
 
 
 def _measured(graph: Graph, model: Method, turns: Turns) -> dict[str, Any]:
-    """Time and memory of a method and of its twin, where it has one and there is room for it."""
+    """Measure time and memory of a method and, if there is memory for it, of its twin."""
     settings = model.settings_for(graph.name)
     loaded = alone_on_device(model.may_see(graph, settings.split))
     contenders = [Contender(lambda seen: training_step(model, seen), loaded, turns.warm_up)]
@@ -94,7 +94,7 @@ def _measured(graph: Graph, model: Method, turns: Turns) -> dict[str, Any]:
         try:
             twin = lambda seen: _twin(model.name, seen, settings)
             contenders.append(Contender(twin, loaded, turns.warm_up))
-        except (MemoryError, RuntimeError) as error:  # it may be too large for this machine, ours is not
+        except (MemoryError, RuntimeError) as error:  # the twin may be too large for this machine
             notes.append(f"PyG: {failure(error)['error']}")
     seconds, peaks = in_turns(contenders, turns), [each.peak_mb for each in contenders]
     row = {
@@ -107,13 +107,13 @@ def _measured(graph: Graph, model: Method, turns: Turns) -> dict[str, Any]:
 
 
 def training_step(model: Method, graph: Graph) -> Callable[[], Any]:
-    """One iteration as the training loop makes it."""
+    """Return one iteration as the training loop runs it."""
     iterations = model.run(graph).iterate(until=10**9)
     return lambda: next(iterations)
 
 
 def _twin(name: str, graph: Graph, settings: Any) -> Callable[[], Any]:
-    """The twin; not built if its N×N matrices have no room, since a system may end the process rather than refuse."""
+    """Build the twin, unless its N×N matrices exceed the free memory, for which a system may kill the process."""
     needed, free = 4 * TWINS[name].squares * graph.num_nodes**2, free_bytes(graph.pattern.device)
     if free is not None and needed > free:
         raise MemoryError(f"needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")

@@ -19,7 +19,7 @@ from ..provenance import provenance
 
 
 class Record:
-    """A JSON file and, beside it, the same as Markdown; opening it again continues it.
+    """A JSON file and the same as Markdown beside it; opening an existing file continues it.
 
     ``keys`` are the fields that tell one row from another, ``columns`` maps fields to the headings of the table, and
     ``found`` is for numbers over all rows. ``protocol`` and device must be what they were: rows of one file compare.
@@ -51,7 +51,7 @@ class Record:
         return self.content["rows"]
 
     def holds(self, **key: Any) -> bool:
-        """Whether this row has been measured; one that failed has not, and is tried again."""
+        """Whether this row has been measured; a failed row has not, so it is measured again."""
         row = self.find(**key)
         return row is not None and "error" not in row
 
@@ -59,7 +59,7 @@ class Record:
         return next((row for row in self.rows if all(row[name] == value for name, value in key.items())), None)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take in a row, in the place of an earlier one with the same keys."""
+        """Add a row, in the place of an earlier one with the same keys."""
         same = self.find(**{name: row[name] for name in self.keys})
         if same is not None:
             self.rows.remove(same)
@@ -68,13 +68,13 @@ class Record:
         self.rows.append(row | {"session": len(self.content["sessions"]) - 1})
 
     def save(self) -> None:
-        """Write both files, whole or not at all."""
+        """Write both files, each completely or not at all."""
         write_text(self.path, json.dumps(self.content, indent=1, ensure_ascii=False) + "\n")
         write_text(self.path.with_suffix(".md"), page(self.content))
 
 
 def page(content: Mapping[str, Any]) -> str:
-    """Title, protocol, where and when it was measured, one table of all rows, and what was found over them."""
+    """Return the page: title, protocol, findings over all rows, sessions, and a table of the rows."""
     lines = [f"# {content['title']}", "", content["about"], ""]
     lines += [f"- {name}: {written(value)}" for name, value in {**content["protocol"], **content["found"]}.items()]
     lines += [f"- measured {_in_words(session)}" for session in content["sessions"]]
@@ -82,13 +82,13 @@ def page(content: Mapping[str, Any]) -> str:
 
 
 def table(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Lines of a Markdown table: ``columns`` maps keys of the rows to headings; what a row lacks is a dash."""
+    """Return the lines of a Markdown table; ``columns`` maps keys to headings, and a missing value is a dash."""
     head = ["| " + " | ".join(columns.values()) + " |", "|" + "---|" * len(columns)]
     return head + ["| " + " | ".join(written(row.get(key)) for key in columns) + " |" for row in rows]
 
 
 def written(value: Any) -> str:
-    """A value as people read it: numbers with four digits that count, lists and mappings spelt out."""
+    """Write a value for readers: numbers with four significant digits, lists and mappings as text."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, (int, float, list, dict)):

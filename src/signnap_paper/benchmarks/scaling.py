@@ -40,20 +40,20 @@ COLUMNS = {
 
 
 def random_graph(nodes: int, seed: int = 0) -> Graph:
-    """Ends drawn with probability ∝ rank^(−1/3), ranks in random order: hubs of a hundred times the mean degree.
+    """Draw ends with probability ∝ rank^(−1/3), ranks in random order: hubs have a hundred times the mean degree.
 
-    Pairs drawn twice and loops vanish, so that there are slightly fewer entries than asked for.
+    Loops and pairs that are drawn twice vanish, so the graph has slightly fewer entries than asked for.
     """
     rng = np.random.default_rng(seed)
     ranks = (nodes * rng.random((2, nodes * ENTRIES_PER_NODE // 2)) ** 1.5).astype(np.int64)
     source, target = rng.permutation(nodes)[ranks]
     x = rng.standard_normal((nodes, FEATURES), dtype=np.float32)
-    # Not Graph.from_edges: its report on the edges takes longer than all the rest.
+    # Graph.from_edges would also report on the edges, which takes longer than all the rest.
     return Graph(Pattern.from_pairs(source, target, nodes), torch.from_numpy(x), name="random")
 
 
 def exponent(rows: list[dict[str, Any]], name: str) -> float | None:
-    """The slope of log(measured) over log(nodes + entries); None with fewer than two measurements."""
+    """Return the slope of log(measured) over log(nodes + entries); None with fewer than two measurements."""
     known = [(row["nodes"] + row["entries"], row[name]) for row in rows if row.get(name)]
     if len(known) < 2:
         return None
@@ -62,7 +62,7 @@ def exponent(rows: list[dict[str, Any]], name: str) -> float | None:
 
 
 def main() -> None:
-    """Measure every size that is not known yet, then fit the exponents."""
+    """Measure every size that the file lacks, then fit the exponents."""
     options = _options()
     pace = Pace(1, 0.0, 1) if options.quick else Pace()
     protocol = {**pace.in_words(), "entries per node": ENTRIES_PER_NODE, "features": FEATURES, "seed": 0, **SETTINGS}

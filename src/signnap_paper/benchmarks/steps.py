@@ -1,4 +1,4 @@
-"""One training iteration, every backbone on every graph: recorded, eager, and beside prototype-style eager code.
+"""One training iteration of every backbone on every graph: recorded, eager, and beside a direct prototype.
 
 ``python -m signnap_paper.benchmarks.steps --out benchmarks/results/steps.json``
 measures only the cells that the file lacks.
@@ -49,7 +49,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to make an iteration, the backbones and graphs (None: all) it is measured for, and its rivals."""
+    """One way to compute an iteration, its backbones and graphs (None: all), and the variants it is compared with."""
 
     changes: dict[str, Any] = field(default_factory=dict)
     capture: bool = True
@@ -75,7 +75,7 @@ VARIANTS = {
 
 
 def main() -> None:
-    """Measure every cell that was asked for, writing each as soon as it is known."""
+    """Measure every cell that was asked for, and write each when it is done."""
     options = _options()
     pace = Pace(1, 0.0, 1) if options.quick else Pace()
     changes = {"negatives": 64} if options.quick else {}
@@ -121,7 +121,7 @@ def _cells(graph: str, backbones: list[str], variants: list[str]) -> list[tuple[
 
 
 def _rates(quick: bool) -> dict[str, float]:
-    """Operations per second of a large product, by precision, and bytes per second of a large copy."""
+    """Measure the operations per second of a large product, by precision, and the bytes per second of a large copy."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precisions = ("float32", "bf16") if device.type == "cuda" else ("float32",)
     size, megabytes = (512, 64) if quick else (None, None)
@@ -132,7 +132,7 @@ def _rates(quick: bool) -> dict[str, float]:
 def _measured(
     graph: Graph, backbone: str, variant: Variant, changes: dict[str, Any], pace: Pace, rates: dict[str, float]
 ) -> dict[str, Any]:
-    """Time and memory of one cell, and what they could be at best."""
+    """Measure time and memory of one cell, and compute the limits of the machine for them."""
     changes = changes | variant.changes
     model = SIGNNAP(backbone, **changes)
     settings = model.settings_for(graph.name)
@@ -170,7 +170,7 @@ def _floors(
 
 
 def _compare(record: Record) -> None:
-    """Sort the rows, and put beside each time how many times faster it is than its rivals, once those are known."""
+    """Sort the rows, and add to each how many times faster it is than the variants that are measured already."""
     order = {name: number for number, name in enumerate((*GRAPHS, *COUNTED, *VARIANTS))}
     record.rows.sort(key=lambda row: [order.get(row[name], -1) for name in record.keys])
     for row in record.rows:

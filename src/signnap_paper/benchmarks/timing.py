@@ -17,13 +17,13 @@ from signnap.graph import Graph
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait for a GPU to finish what was launched; a CPU is never behind."""
+    """Wait until a GPU has finished all launched work; on a CPU there is nothing to wait for."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def best_seconds(action: Callable[[], Any], device: torch.device, times: int = 5) -> float:
-    """Seconds of the quickest of some calls, after one that does not count."""
+    """Return the seconds of the fastest of some calls, after one warm-up call."""
     seconds = []
     for _ in range(times + 1):
         synchronize(device)
@@ -36,7 +36,7 @@ def best_seconds(action: Callable[[], Any], device: torch.device, times: int = 5
 
 @dataclass(frozen=True)
 class Pace:
-    """Iterations before the clock starts, seconds to measure for, and iterations to measure at least."""
+    """Warm-up iterations, the seconds to measure for, and the least number of measured iterations."""
 
     warm_up: int = 12
     seconds: float = 0.2
@@ -51,7 +51,7 @@ class Pace:
 
 
 def measure(prepare: Callable[[Graph], Callable[[], Any]], graph: Graph, pace: Pace) -> dict[str, Any]:
-    """Time what ``prepare`` makes of the graph once that is on the device: GPU where there is one.
+    """Time the action that ``prepare`` returns for the graph on the device: a GPU where there is one.
 
     The clock runs from one synchronisation to another, over as many iterations as fit the pace. ``peak_mb`` is the
     most device memory held at once minus what the loaded graph takes (None without a GPU). ``note`` is what the
@@ -79,17 +79,17 @@ def measure(prepare: Callable[[Graph], Callable[[], Any]], graph: Graph, pace: P
 
 
 def alone_on_device(graph: Graph) -> Graph:
-    """Give back what earlier measurements left, and load the graph: on the GPU where there is one."""
+    """Free the memory of earlier measurements, and move the graph to the GPU where there is one."""
     gc.collect()
     if not torch.cuda.is_available():
         return graph.to("cpu")
-    torch._C._cuda_clearCublasWorkspaces()  # or whoever multiplied first would pay for all who follow
+    torch._C._cuda_clearCublasWorkspaces()  # otherwise the first product would pay for the workspaces of all
     torch.cuda.empty_cache()
     return graph.to("cuda")
 
 
 def seconds_of(action: Callable[[], Any], count: int, device: torch.device) -> float:
-    """The time of so many calls, until the device has done them."""
+    """Return the seconds of so many calls, until the device has finished them."""
     synchronize(device)
     begun = time.perf_counter()
     for _ in range(count):
@@ -99,7 +99,7 @@ def seconds_of(action: Callable[[], Any], count: int, device: torch.device) -> f
 
 
 class Notes(logging.Handler):
-    """Collects what the library logs meanwhile."""
+    """Collects the log messages of the library inside a ``with`` block."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -120,12 +120,12 @@ class Notes(logging.Handler):
         self.logger.setLevel(self.before)
 
 
-# -- several actions in turns: a machine may be busy now and idle later, their ratio stays fair -----------------------
+# -- actions in turns: a machine may be busy now and idle later, and the ratio of their times stays fair ---------------
 
 
 @dataclass(frozen=True)
 class Turns:
-    """Calls of each action before the clock starts, seconds of a turn (one call at least), and turns of each."""
+    """Warm-up calls of each action, seconds of a turn (at least one call), and the number of turns."""
 
     warm_up: int
     seconds: float = 0.5
@@ -136,7 +136,7 @@ class Turns:
 
 
 class Contender:
-    """An action made of a loaded graph, and warmed up.
+    """An action prepared for a loaded graph, after its warm-up calls.
 
     ``peak_mb`` is the most device memory it took in doing so above what was held before (None without a GPU), and
     ``notes`` is what the library had to say.
@@ -155,19 +155,19 @@ class Contender:
         self.notes = notes.words
 
     def turn(self, seconds: float) -> float:
-        """Seconds of a call: the mean over as many as fit."""
+        """Return the seconds of a call: the mean over as many calls as fit the turn."""
         count = max(1, round(seconds / self.rough))
         return seconds_of(self.action, count, self.device) / count
 
 
 def in_turns(contenders: Sequence[Contender], turns: Turns) -> list[float]:
-    """The median of every contender's turns, in seconds of a call."""
+    """Return the median of the turns of every contender, in seconds per call."""
     rounds = [[each.turn(turns.seconds) for each in contenders] for _ in range(turns.rounds)]
     return [median(times) for times in zip(*rounds, strict=True)]
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory of a device that can still be had (None where a system does not tell)."""
+    """Return the free memory of a device, or None where the system does not tell."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info()[0]
     told = Path("/proc/meminfo")
