@@ -1,4 +1,7 @@
-"""Two readings of one graph: over its edges, and over a diffusion along them (MVGRL, spec §4.5)."""
+"""The encoder of MVGRL: one convolution over the edges, one over a diffusion along them.
+
+MVGRL: https://arxiv.org/abs/2006.05582.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,15 @@ from ..contracts import Encoder
 from ..errors import SignnapError
 from ..graph import Operator, Pattern, View, multiply
 from ..ops.sparse import spmm
-from .convolutional import SymmetricConvolution
+from .conv import SymmetricConvolution
 
-#: Columns that are diffused together on a CPU: few enough to stay in its cache for all steps, which is up to four times
-#: as fast as 512 at once.
+#: The number of columns that a CPU diffuses together. They stay in its cache for all steps, which is up to four times as
+#: fast as 512 columns at once.
 _COLUMNS = 64
 
 
 class _Diffuse(torch.autograd.Function):
-    """A polynomial in a matrix. Its adjoint is the same one in the transposed matrix, so no step is remembered."""
+    """A polynomial in a matrix. Its adjoint is the same polynomial in the transposed matrix, so no step is stored."""
 
     @staticmethod
     def forward(ctx: Any, dense: Tensor, operator: Operator, alpha: float, hops: int) -> Tensor:
@@ -45,18 +48,18 @@ def _iterate(pattern: Pattern, values: Tensor, dense: Tensor, alpha: float, hops
 
 
 def diffuse(operator: Operator, dense: Tensor, alpha: float = 0.2, hops: int = 20) -> Tensor:
-    """S · dense for S = α (I − (1−α) P)⁻¹, personalised PageRank, by y ← (1−α) P y + α · dense; S is never formed.
+    """S · dense for personalised PageRank S = α (I − (1−α) P)⁻¹, by the iteration y ← (1−α) P y + α · dense.
 
-    Every step leaves (1−α) P of the error. Where P is symmetric with eigenvalues in [−1, 1] (a clean view's
-    ``symmetric``) no column is further off than (1−α)^hops of its length: 1.2 % after 20 steps with α = 0.2, and less
-    by far where P is smooth, since what P keeps as it is, S keeps as well. Differentiable in ``dense``, with the exact
-    gradient of these steps.
+    S is never formed. Each step multiplies the error by (1−α) P. If P is symmetric with eigenvalues in [−1, 1], as
+    ``symmetric`` of a clean view is, the error of a column is at most (1−α)^hops of its length: 1.2 % after 20 steps
+    with α = 0.2, and much less for columns that vary slowly over the graph. The result is differentiable in ``dense``,
+    with the exact gradient of these steps.
     """
     return _Diffuse.apply(dense, operator, alpha, hops)
 
 
 class DiffusedConvolution(SymmetricConvolution):
-    """then(S (H W) + b): a graph convolution whose neighbourhood is the whole component, nearer nodes weighing more."""
+    """then(S (H W) + b): a graph convolution over the whole component, in which nearer nodes have larger weights."""
 
     def __init__(self, in_dim: int, out_dim: int, then: nn.Module, alpha: float, hops: int) -> None:
         super().__init__(in_dim, out_dim, then)
@@ -69,10 +72,10 @@ class DiffusedConvolution(SymmetricConvolution):
 
 
 class EdgesAndDiffusion(Encoder):
-    """h¹ + h², where h¹ = PReLU(Â X W₁ + b₁) reads the edges and h² = PReLU(S X W₂ + b₂) a diffusion.
+    """h¹ + h² with h¹ = PReLU(Â X W₁ + b₁) over the edges and h² = PReLU(S X W₂ + b₂) over the diffusion.
 
-    Both Â and S are those of the view at hand, each self-loop counted once, so an unseen graph needs nothing special.
-    Each branch has weights of its own and one slope.
+    Â and S belong to the view that is embedded and count each self-loop once, so unseen graphs need no preparation.
+    Each branch has its own weights and one slope.
     """
 
     def __init__(self, in_dim: int, dim: int, alpha: float = 0.2, hops: int = 20) -> None:
@@ -85,10 +88,10 @@ class EdgesAndDiffusion(Encoder):
         return first + second
 
     def products(self, view: View) -> list[Tensor]:
-        """The features times the weight of each branch."""
+        """The products of the features with the weights of both branches."""
         return [multiply(view.x, branch.weight) for branch in (self.edges, self.diffusion)]
 
     def finish(self, products: Sequence[Tensor], view: View) -> tuple[Tensor, Tensor]:
-        """h¹ and h², given those products."""
+        """h¹ and h² from those products."""
         first, second = products
         return self.edges(first, view), self.diffusion(second, view)

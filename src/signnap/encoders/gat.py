@@ -1,4 +1,4 @@
-"""Attention layers with their heads concatenated: GAT as SIGNNAP's authors ran it (spec §2.3), and its relatives."""
+"""GAT: attention layers with concatenated heads, as SIGNNAP's authors ran it, and its variants."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..graph import View, drop_features, multiply
 from ..ops.dense import matmul
 from ..ops.dropout import dropout
 from ..ops.sparse import attention, spmm
-from .activations import find_activation
+from .conv import find_activation
 
 
 class GATLayer(nn.Module):
-    """Per head: e_{j→i} = LeakyReLU_{0.2}(a_l·W x_j + a_r·W x_i), softmax over i's in-edges, weighted sum.
+    """Per head: e_{j→i} = LeakyReLU_{0.2}(a_l·W x_j + a_r·W x_i), softmax over the in-edges of i, weighted sum.
 
-    W, a_l and a_r are Xavier-normal with gain √2. Dropout acts on the attention weights, and a bias, if there is one,
-    begins at zero; ``then`` is what follows.
+    These are Eq. 1 to 5 of https://arxiv.org/abs/1710.10903. W, a_l and a_r are Xavier-normal with gain √2. Dropout
+    acts on the attention weights. The bias, if there is one, starts at zero. The module ``then`` follows the layer.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class GATLayer(nn.Module):
         super().__init__()
         self.dropout = dropout
         self.weight = nn.Parameter(nn.init.xavier_normal_(torch.empty(in_dim, heads * head_dim), gain=math.sqrt(2)))
-        # The authors' attention vectors have shape (1, heads, head_dim), whose Xavier fans are heads·dim and dim.
+        # The authors' attention vectors have the shape (1, heads, head_dim), so Xavier's fans are heads·dim and dim.
         spread = math.sqrt(2) * math.sqrt(2 / (heads * head_dim + head_dim))
         self.to_sender = nn.Parameter(torch.randn(heads, head_dim) * spread)
         self.to_receiver = nn.Parameter(torch.randn(heads, head_dim) * spread)
@@ -44,26 +44,27 @@ class GATLayer(nn.Module):
         self.then = nn.Identity() if then is None else then
 
     def forward(self, product: Tensor, view: View) -> Tensor:
-        """Attend, given ``H @ weight``; the result is (N, heads·head_dim)."""
+        """Compute the layer from ``H @ weight``: (N, heads·head_dim)."""
         found = self.attend(product @ self.directions(), product, view)
         return self.then(found if self.bias is None else found + self.bias)
 
     def attend(self, scores: Tensor, values: Tensor, view: View) -> Tensor:
-        """Average rows of values by the attention of every head, given ``H @ weight @ directions()``."""
+        """Average rows of ``values`` by the attention of each head; ``scores`` are ``H @ weight @ directions()``."""
         sender, receiver = scores.chunk(2, dim=1)
         weights = attention(view.pattern, sender, receiver, view.incoming, slope=0.2)
         return spmm(view.pattern, dropout(weights, self.dropout, self.training), values)
 
     def directions(self) -> Tensor:
-        """Both attention vectors of every head, each in its own column: (heads·head_dim, 2·heads)."""
+        """A matrix with one column per attention vector, two for each head: (heads·head_dim, 2·heads)."""
         apart = torch.eye(len(self.to_sender), dtype=self.weight.dtype, device=self.weight.device)[:, None, :]
         return torch.cat([(v[:, :, None] * apart).flatten(0, 1) for v in (self.to_sender, self.to_receiver)], dim=1)
 
 
 class GATStack(Encoder):
-    """Attention layers with an activation between them and, if wanted, after the last.
+    """Attention layers with an activation between them and, with ``activate_last``, after the last.
 
-    Dropout acts on the input of every layer, and on its attention weights too unless those have a rate of their own.
+    Dropout acts on the input and on the attention weights of every layer. ``attention_dropout`` is a separate rate for
+    the attention weights.
     """
 
     def __init__(
@@ -96,11 +97,11 @@ class GATStack(Encoder):
         return self.finish(self.begin(view), view)
 
     def begin(self, view: View) -> Tensor:
-        """The product of the features, after dropout, with the first weight."""
+        """Multiply the features, after dropout, with the first weight."""
         return multiply(drop_features(view.x, self.dropout, self.training), self.layers[0].weight)
 
     def finish(self, product: Tensor, view: View) -> Tensor:
-        """Embed a view, given the product of its features with the first weight."""
+        """Embed a view from the product of its features with the first weight."""
         first, *rest = self.layers
         h = first(product, view)
         for layer in rest:

@@ -1,4 +1,4 @@
-"""GCN, ResGCN and JKNet: one stack of graph convolutions, three ways to join its layers (spec §2.3)."""
+"""GCN, ResGCN and JKNet of the SIGNNAP paper: one stack of graph convolutions, three ways to join its layers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..ops.sparse import convolve
 
 
 class GraphConvolution(nn.Module):
-    """GC(H) = Â(H W) + H W_self + b, all three drawn from U(±1/√out).
+    """GC(H) = Â(H W) + H W_self + b, with W, W_self and b drawn from U(±1/√out).
 
-    W and W_self lie side by side in one ``weight``, so that H is read once for both, forwards and backwards.
+    W and W_self are the two halves of one ``weight``, so that each pass reads H once for both.
     """
 
     def __init__(self, in_dim: int, out_dim: int) -> None:
@@ -28,17 +28,17 @@ class GraphConvolution(nn.Module):
         self.bias = nn.Parameter(torch.empty(out_dim).uniform_(-bound, bound))
 
     def forward(self, products: Tensor, views: Sequence[View]) -> Tensor:
-        """Finish the layer, given ``H @ weight`` of each view, or one that all share: (views, N, out)."""
+        """Compute the layer from ``H @ weight`` of each view, or from one product that all views share."""
         operators = [view.random_walk for view in views]
         values, transposed = [o.values for o in operators], [o.transposed for o in operators]
         return convolve(views[0].pattern, products, self.bias, values, transposed)
 
 
 class GCNStack(Encoder):
-    """Graph convolutions with ReLU and dropout between them, none of either on the last.
+    """Graph convolutions with ReLU and dropout between them; the last one has neither.
 
-    ``join`` says what a middle layer hands on: ``plain`` its output (GCN), ``residual`` its output plus its input
-    (ResGCN), ``dense`` its output beside its input (JKNet, as the authors' code builds it: a dense block).
+    ``join`` says what a middle layer passes on: ``plain`` its output (GCN), ``residual`` the sum of its output and its
+    input (ResGCN), ``dense`` its output concatenated with its input (JKNet, a dense block in the authors' code).
     """
 
     def __init__(
@@ -55,18 +55,18 @@ class GCNStack(Encoder):
         return self.encode([view])[0]
 
     def encode(self, views: Sequence[View]) -> list[Tensor]:
-        """All views together: one product per layer, and a single one where views share the features."""
+        """Embed all views together: one product per layer, computed once where views share the features."""
         first, *rest = self.convolutions
         if all(view.x is views[0].x for view in views):
             products = multiply(views[0].x, first.weight)[None]
         else:
             products = torch.stack(multiply_all([view.x for view in views], first.weight))
         h = first(products, views)
-        handed_on = products = None  # what backward does not need may go before the next layer comes
+        passed_on = products = None  # frees what the backward pass does not need before the next layer runs
         for convolution in rest:
-            handed_on = self._joined(dropout(h, self.dropout, self.training, rectify=True), handed_on)
+            passed_on = self._joined(dropout(h, self.dropout, self.training, rectify=True), passed_on)
             del h
-            h = convolution(matmul(handed_on, convolution.weight), views)
+            h = convolution(matmul(passed_on, convolution.weight), views)
         return list(h.unbind())
 
     def _joined(self, h: Tensor, before: Tensor | None) -> Tensor:

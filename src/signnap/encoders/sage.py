@@ -1,4 +1,4 @@
-"""GraphSAGE as the authors ran it: full-batch, the "gcn" aggregator (spec §2.3)."""
+"""GraphSAGE as the SIGNNAP authors ran it: all nodes at once, with DGL's aggregator "gcn"."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..ops.dropout import dropout
 
 
 class SAGEStack(Encoder):
-    """h_i = φ( W · (Σ_{j∈P(i)} x_j + x_i) / (|P(i)|+1) + b ), with i in its own neighbourhood P(i).
+    """h_i = φ( W · (Σ_{j∈P(i)} x_j + x_i) / (|P(i)|+1) + b ), where P(i) contains i.
 
-    So a node counts twice in its own mean. Dropout acts before every layer, on the input features too; ReLU
-    follows every layer but the last. W is Xavier-uniform with gain √2, b from U(±1/√in).
+    A node therefore counts twice in its own mean. Dropout acts before every layer, including on the features. ReLU
+    follows every layer except the last. W is Xavier-uniform with gain √2, b from U(±1/√in).
     """
 
     def __init__(self, in_dim: int, dim: int, layers: int, dropout: float, out_dim: int | None = None) -> None:

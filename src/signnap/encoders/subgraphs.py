@@ -1,6 +1,7 @@
-"""Encoders that read one vector from each of many small dense subgraphs, padded to one size (spec §4.6).
+"""Encoders that compute one vector from each of many small dense subgraphs, padded to one size: those of GCC.
 
-``adjacency`` is (B, n, n), the seed comes first, and ``real`` (B, n) is False where there is padding.
+GCC: https://doi.org/10.1145/3394486.3403168. ``adjacency`` has the shape (B, n, n), the seed is the first node, and
+``real`` (B, n) is False for padding.
 """
 
 from __future__ import annotations
@@ -9,22 +10,42 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import dropout, normalize, relu
+from torch.nn.functional import dropout, normalize, pad, relu
 
 from ..graph import Features, drop_features, multiply
 
-#: Degrees that have a vector of their own, and its width (spec §4.6, item 2).
+#: The largest degree with a vector of its own, and the width of these vectors.
 _MOST, _DEGREE_WIDTH = 512, 16
+#: A normalised adjacency has eigenvalues of at least −1. Padding gets this smaller one, so it is never a leading one.
+_BELOW_ALL = -2.0
+
+
+@torch.no_grad()
+def positional(adjacency: Tensor, real: Tensor, width: int, source: torch.Generator) -> Tensor:
+    """Coordinates of the nodes (B, n, width): rows of the leading eigenvectors of D^{-1/2} A D^{-1/2}, of length one.
+
+    There are k = min(nodes − 2, width) eigenvectors; further columns are zero, and so are the rows of padding. The sign
+    of an eigenvector is arbitrary and is drawn at random. An edge that is kept in one direction only counts half.
+    """
+    both = (adjacency + adjacency.mT) / 2
+    scale = both.sum(dim=2).clamp(min=1e-12).rsqrt()
+    matrix = both * scale[:, :, None] * scale[:, None, :] + torch.diag_embed(torch.where(real, 0.0, _BELOW_ALL))
+    leading = torch.linalg.eigh(matrix).eigenvectors.flip(2)[:, :, :width]
+    leading = pad(leading, (0, width - leading.shape[2]))
+    signs = torch.rand(len(leading), 1, width, generator=source, device=source.device) < 0.5
+    wanted = torch.arange(width, device=real.device) < real.sum(dim=1, keepdim=True) - 2
+    leading = torch.where(signs, leading, -leading) * (wanted[:, None, :] & real[:, :, None])
+    return normalize(leading, dim=2)
 
 
 class MaskedBatchNorm(nn.BatchNorm1d):
-    """Batch norm over the real rows of (B, n, d): what ``nn.BatchNorm1d`` does to them stacked, in a static shape."""
+    """Batch norm over the real rows of (B, n, d), equal to ``nn.BatchNorm1d`` of these rows, with static shapes."""
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         assert self.running_mean is not None and self.running_var is not None and self.momentum is not None
         if self.training:
             count = real.sum()
-            share = (real.to(x.dtype) / count).view(1, -1)  # a product with it is a mean, and faster than a masked sum
+            share = (real.to(x.dtype) / count).view(1, -1)  # a product with it is the mean; this is faster than a masked sum
             mean = (share @ x.flatten(0, 1))[0]
             variance = (share @ (x - mean).square().flatten(0, 1))[0]
             with torch.no_grad():
@@ -37,7 +58,7 @@ class MaskedBatchNorm(nn.BatchNorm1d):
 
 
 class _Isomorphism(nn.Module):
-    """A GIN layer: the sum over a node and its neighbours, through Linear–norm–ReLU–Linear, and twice norm–ReLU."""
+    """A GIN layer: the sum over a node and its neighbours, Linear–norm–ReLU–Linear, then norm–ReLU twice."""
 
     def __init__(self, in_dim: int, dim: int) -> None:
         super().__init__()
@@ -51,11 +72,11 @@ class _Isomorphism(nn.Module):
 
 
 class SubgraphGIN(nn.Module):
-    """GCC's encoder: structure only (spec §4.6, item 2).
+    """GCC's encoder, which reads structure only.
 
-    A node begins with its coordinates, a learned vector for its degree and a mark if it is the seed. The input and
-    every layer are summed over the nodes, each sum goes through a Linear of its own and dropout, and what these add
-    up to is given length one.
+    The input of a node is its coordinates, a learned vector for its degree, and a flag for the seed. The input and the
+    output of every layer are each summed over the nodes, mapped by their own Linear layer and thinned by dropout. The
+    sum of the results, scaled to length one, is the embedding.
     """
 
     def __init__(self, positions: int, hidden: int, dim: int, layers: int, dropout: float) -> None:
@@ -85,11 +106,11 @@ def _seed_flag(adjacency: Tensor) -> Tensor:
 
 
 class SubgraphGCN(nn.Module):
-    """Graph convolutions over features, a variant of our own (spec §4.6, item 8b).
+    """Graph convolutions over the features of a subgraph. GCC has no such encoder; this variant is ours.
 
-    ``D^{-1/2} (A+I) D^{-1/2}`` of the subgraph is applied in each layer, with ReLU and dropout between layers. Features
-    are dropped as well: both draws of a seed contain it, and would be recognised by a single one of its words. One more
-    feature marks the seed. The embedding is the seed's own row, of length one.
+    Each layer applies ``D^{-1/2} (A+I) D^{-1/2}`` of the subgraph, with ReLU and dropout between layers. Dropout also
+    acts on the features: both subgraphs of a seed contain the seed, and a single feature of it would reveal the pair. A
+    further feature marks the seed. The embedding is the row of the seed, scaled to length one.
     """
 
     def __init__(self, in_dim: int, hidden: int, dim: int, layers: int, dropout: float) -> None:
@@ -102,7 +123,7 @@ class SubgraphGCN(nn.Module):
         self.dropout = dropout
 
     def project(self, x: Features) -> Tensor:
-        """The features of every node through the first layer's weights, for ``forward`` to be given rows of."""
+        """Multiply the features of all nodes with the first weight; ``forward`` takes rows of this product."""
         return multiply(drop_features(x, self.dropout, self.training), self.first[:-1])
 
     def forward(self, rows: Tensor, adjacency: Tensor) -> Tensor:

@@ -1,7 +1,11 @@
-"""The weights with which the code of SIGNNAP's authors begins, number by number.
+"""First weights: those that the code of SIGNNAP's authors draws, and weights that differ by one rounding.
 
-All their commands have the same encoder seed (spec §2.5), so every encoder of the paper began with these weights. What
-came after them, dropout above all, depends on the device that they trained on and cannot be drawn again.
+All commands of the authors use the same encoder seed, so every encoder of the paper started from the weights that
+``redraw`` gives. Later random numbers, above all those of dropout, depend on the authors' device and cannot be
+reproduced.
+
+Two machines, or two orders of a sum, give numbers that differ in the last place. ``nudge`` makes such a difference. It
+shows how much of a result depends on rounding, compared with how much depends on the encoder seed.
 """
 
 from __future__ import annotations
@@ -20,13 +24,21 @@ from .gat import GATStack
 from .gcn import GCNStack, GraphConvolution
 from .sage import SAGEStack
 
+#: The encoder seed of all commands of the authors.
 SEED = 42
 _GAIN = math.sqrt(2)
 
 
 @torch.no_grad()
+def nudge(encoder: Encoder) -> None:
+    """Move every weight to the next larger number of its type."""
+    for weight in encoder.parameters():
+        weight.copy_(torch.nextafter(weight, torch.full_like(weight, math.inf)))
+
+
+@torch.no_grad()
 def redraw(encoder: Encoder, classes: int) -> None:
-    """Give a backbone of the paper the weights that the authors' code draws for a graph with so many classes."""
+    """Give an encoder of the paper the weights that the authors' code draws for a graph with this many classes."""
     if type(encoder) not in _DRAWS:
         raise SignnapError(f"the authors have no {type(encoder).__name__}: expected a backbone of the paper")
     with rng.as_default(torch.Generator().manual_seed(SEED)):
@@ -34,7 +46,7 @@ def redraw(encoder: Encoder, classes: int) -> None:
 
 
 def _draw_convolutions(stack: GCNStack, classes: int) -> None:
-    """The input layer, an output layer for classes that is thrown away, and the others."""
+    """Draw the first layer, an output layer for the classes, which is discarded, and the other layers."""
     first, *rest = stack.convolutions
     _draw_convolution(first)
     GraphConvolution(len(first.bias), classes)
@@ -43,7 +55,7 @@ def _draw_convolutions(stack: GCNStack, classes: int) -> None:
 
 
 def _draw_convolution(convolution: Any) -> None:
-    """The weight of neighbours, that of the node itself, the bias: each from U(±1/√out)."""
+    """Draw the weight of the neighbours, the weight of the node itself and the bias, each from U(±1/√out)."""
     width, bound = len(convolution.bias), 1 / math.sqrt(len(convolution.bias))
     drawn = [torch.empty(len(convolution.weight), width).uniform_(-bound, bound) for _ in range(2)]
     convolution.weight.copy_(torch.cat(drawn, dim=1))
@@ -51,7 +63,7 @@ def _draw_convolution(convolution: Any) -> None:
 
 
 def _draw_means(stack: SAGEStack, classes: int) -> None:
-    """Layer by layer a linear map as torch draws it, whose weight is then drawn again."""
+    """Draw each layer as ``nn.Linear`` does, then draw its weight again from Xavier's uniform law."""
     for weight, bias in zip(stack.weights, stack.biases, strict=True):
         linear = nn.Linear(*weight.shape)
         weight.copy_(nn.init.xavier_uniform_(linear.weight, gain=_GAIN).T)
@@ -59,7 +71,7 @@ def _draw_means(stack: SAGEStack, classes: int) -> None:
 
 
 def _draw_attention(stack: GATStack, classes: int) -> None:
-    """Layer by layer the same with a normal law, and both attention vectors of every head."""
+    """As ``_draw_means`` with Xavier's normal law, followed by both attention vectors of every head."""
     for layer in stack.layers:
         linear = nn.Linear(*layer.weight.shape, bias=False)
         layer.weight.copy_(nn.init.xavier_normal_(linear.weight, gain=_GAIN).T)

@@ -1,24 +1,41 @@
-"""The usual graph convolution, and the stacks of it that the baselines encode with (spec §4.4 to §5.1)."""
+"""Graph convolutions with symmetric weights, and the stacks of them that the baselines use as encoders."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from ..contracts import Encoder
-from ..errors import SignnapError
+from ..errors import SignnapError, unknown_name
 from ..graph import View, drop_features, multiply_all
 from ..ops.dense import matmul
 from ..ops.dropout import dropout
-from .activations import find_activation
+
+#: RReLU draws slopes between 1/8 and 1/3. The code of GRACE and GCA calls it so that it always takes their mean.
+_RRELU_SLOPE = (1 / 8 + 1 / 3) / 2
+#: Activations by name: functions of the number of learned slopes.
+ACTIVATIONS: dict[str, Callable[[int], nn.Module]] = {
+    "relu": lambda slopes: nn.ReLU(),
+    "prelu": nn.PReLU,
+    "rrelu": lambda slopes: nn.LeakyReLU(_RRELU_SLOPE),
+    "elu": lambda slopes: nn.ELU(),
+    "none": lambda slopes: nn.Identity(),
+}
+
+
+def find_activation(name: str) -> Callable[[int], nn.Module]:
+    """The function that makes the activation of this name, given the number of learned slopes."""
+    if name not in ACTIVATIONS:
+        raise unknown_name("activation", name, ACTIVATIONS)
+    return ACTIVATIONS[name]
 
 
 class SymmetricConvolution(nn.Module):
-    """then(D^{-1/2} (A'+I) D^{-1/2} (H W) + b): PyG's ``GCNConv`` and what follows it. W is Glorot, b zero.
+    """then(D^{-1/2} (A'+I) D^{-1/2} (H W) + b): PyG's ``GCNConv``, followed by the module ``then``.
 
-    Unless it shall ``propagate``, it reads no edges: then(H W + b).
+    W starts Glorot-uniform, b zero. Without ``propagate`` the layer reads no edges and computes then(H W + b).
     """
 
     def __init__(self, in_dim: int, out_dim: int, then: nn.Module, *, propagate: bool = True) -> None:
@@ -28,27 +45,27 @@ class SymmetricConvolution(nn.Module):
         self.then, self.propagate = then, propagate
 
     def forward(self, product: Tensor, view: View) -> Tensor:
-        """Finish the layer, given ``H @ weight``."""
+        """Compute the rest of the layer from ``H @ weight``."""
         if not self.propagate:
             return self.then(product + self.bias)
         return self.then(view.symmetric(product).add_(self.bias))
 
 
 class ConvolutionalStack(Encoder):
-    """One graph convolution for every width, each followed by batch norm, if wanted, and an activation.
+    """One graph convolution per width, each followed by optional batch norm and an activation.
 
-    The last one is followed by neither unless ``activate_last``. ``momentum`` is how fast the running statistics of
-    batch norm move; None means no batch norm. PReLU learns one slope in each layer, or one for each of its units.
-    Without ``propagate`` no edge is read, and the stack is a plain perceptron. ``dropout`` acts on the input of every
-    layer, the features among them. The encoders of the baselines, for an embedding of width d:
+    The last convolution is followed by neither, unless ``activate_last`` is set. ``momentum`` is the momentum of the
+    running statistics of batch norm; None means no batch norm. PReLU learns one slope per layer, or one per unit with
+    ``slope_per_unit``. Without ``propagate`` the stack reads no edges and is a perceptron. ``dropout`` acts on the
+    input of every layer, including the features. The baselines use these stacks for embeddings of width d:
 
-    - GRACE, GCA: ``[2 * d, d]``, ``activate_last``, with the activation that their authors chose for a data set.
+    - GRACE, GCA: ``[2 * d, d]``, ``activate_last``, with the activation that their authors chose for the data set.
     - BGRL: ``[2 * d, d]``, ``"prelu"``, ``activate_last``, ``momentum=0.01``.
     - Graph Barlow Twins: ``[2 * d, d]``, ``"prelu"``, ``momentum=0.01``.
-    - DGI: ``[d]``, ``"prelu"``, ``activate_last``; in the paper's comparison ``[d, d]``, ``"prelu"``,
+    - DGI: ``[d]``, ``"prelu"``, ``activate_last``; in the comparison of the SIGNNAP paper ``[d, d]``, ``"prelu"``,
       ``slope_per_unit``.
-    - CCA-SSG: ``[d, d]``; on coauthor_cs with ``momentum=0.1``, and without ``propagate``.
-    - GCN as it was first published (spec §3.1): ``[d, C]`` with ``dropout``.
+    - CCA-SSG: ``[d, d]``; on coauthor_cs with ``momentum=0.1`` and without ``propagate``.
+    - GCN as first published: ``[d, C]`` with ``dropout``.
     """
 
     def __init__(
@@ -83,10 +100,10 @@ class ConvolutionalStack(Encoder):
         return self.encode([view])[0]
 
     def encode(self, views: Sequence[View]) -> list[Tensor]:
-        """All views together: what their features have in common is multiplied with the first weight once.
+        """Embed all views, multiplying the parts that their features share with the first weight only once.
 
-        What follows it is done for one view after the other, so that batch norm sees each by itself, in their order, as
-        the baselines' authors encode them.
+        After that product the views pass one after the other. So batch norm sees each view by itself and in order, as
+        in the code of the baselines' authors.
         """
         if self.training and views[0].pattern.num_nodes == 1 and self._normalizes():
             raise SignnapError("batch norm cannot learn from a graph of one node: expected at least two")
@@ -94,7 +111,7 @@ class ConvolutionalStack(Encoder):
         return self.finish(multiply_all(features, self.layers[0].weight), views)
 
     def finish(self, products: Sequence[Tensor], views: Sequence[View]) -> list[Tensor]:
-        """Embed views, given the product of each one's features with the first weight."""
+        """Embed views from the products of their features with the first weight."""
         first, *rest = self.layers
         found = [first(product, view) for product, view in zip(products, views, strict=True)]
         for layer in rest:
@@ -104,3 +121,8 @@ class ConvolutionalStack(Encoder):
 
     def _normalizes(self) -> bool:
         return any(isinstance(part, nn.BatchNorm1d) for part in self.modules())
+
+
+def original_gcn(in_dim: int, dim: int, layers: int, dropout: float, out_dim: int) -> ConvolutionalStack:
+    """GCN as its authors published it (https://arxiv.org/abs/1609.02907): ReLU between layers, dropout before each."""
+    return ConvolutionalStack(in_dim, [dim] * (layers - 1) + [out_dim], dropout=dropout)
