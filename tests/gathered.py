@@ -3,7 +3,7 @@
 import torch
 
 from dense import source_of
-from signnap.objectives import draw_negatives
+from signnap.objectives.bank import draw_negatives
 
 
 def embeddings(n, d, seed, scale=0.3):

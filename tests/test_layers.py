@@ -12,6 +12,7 @@ import signnap_paper
 FOUNDATIONS = [
     "errors",
     "storage",
+    "registry",
     "rng",
     "config",
     "ops",

@@ -23,21 +23,21 @@ _HOMES = {
     "Split": "data.splits",
     "write_embeddings": "data.embeddings",
     "read_embeddings": "data.embeddings",
-    "DropEdge": "perturb",
-    "DropUnimportant": "perturb",
-    "FeatureNoise": "perturb",
-    "MaskFeatures": "perturb",
-    "Compose": "perturb",
-    "ConvolutionalStack": "encoders",
+    "DropEdge": "perturb.edges",
+    "DropUnimportant": "perturb.importance",
+    "FeatureNoise": "perturb.feature_noise",
+    "MaskFeatures": "perturb.feature_noise",
+    "Compose": "perturb.compose",
+    "ConvolutionalStack": "encoders.conv",
     "Encoder": "contracts",
     "Objective": "contracts",
     "Perturbation": "contracts",
     "Terms": "contracts",
-    "NCE": "objectives",
-    "InfoNCE": "objectives",
-    "AllPairs": "objectives",
-    "BarlowTwins": "objectives",
-    "CCA": "objectives",
+    "NCE": "objectives.nce",
+    "InfoNCE": "objectives.nce",
+    "AllPairs": "objectives.all_pairs",
+    "BarlowTwins": "objectives.decorrelation",
+    "CCA": "objectives.decorrelation",
     "score": "evaluate",
     "score_models": "evaluate.models",
     "linear_probe": "evaluate",
@@ -106,7 +106,7 @@ if TYPE_CHECKING:
     from .data.embeddings import read_embeddings, write_embeddings
     from .data.load import load_graph
     from .data.splits import Split, make_split
-    from .encoders import ConvolutionalStack
+    from .encoders.conv import ConvolutionalStack
     from .errors import SignnapError
     from .evaluate import identifiability, linear_probe, logistic_probe, score, smoothness, stability
     from .evaluate.models import score_models
@@ -115,5 +115,10 @@ if TYPE_CHECKING:
     from .methods.registry import load_method, method_class
     from .methods.settings import Settings
     from .methods.signnap import SIGNNAP
-    from .objectives import CCA, NCE, AllPairs, BarlowTwins, InfoNCE
-    from .perturb import Compose, DropEdge, DropUnimportant, FeatureNoise, MaskFeatures
+    from .objectives.all_pairs import AllPairs
+    from .objectives.decorrelation import CCA, BarlowTwins
+    from .objectives.nce import NCE, InfoNCE
+    from .perturb.compose import Compose
+    from .perturb.edges import DropEdge
+    from .perturb.feature_noise import FeatureNoise, MaskFeatures
+    from .perturb.importance import DropUnimportant

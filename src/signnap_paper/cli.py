@@ -128,11 +128,12 @@ def _chosen(recipes: list[list[Cell]], **given: str | None) -> list[list[Cell]]:
     if all(names is None for names in given.values()):
         return recipes
     from signnap.data.public import DATASETS
-    from signnap.methods.settings import BACKBONES, METHODS
+    from signnap.methods.settings import METHODS
+    from signnap.registry import ENCODERS
 
     value_of: dict[str, tuple[Callable[[Cell], str | None], Container[str]]] = {
         "method": (lambda cell: cell.method, METHODS),
-        "backbone": (_backbone, BACKBONES),
+        "backbone": (_backbone, ENCODERS),
         "graph": (lambda cell: cell.graph, DATASETS),
     }
     cells = [cell for recipe in recipes for cell in recipe]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from signnap.encoders.activations import ACTIVATIONS, find_activation
+from signnap.encoders.conv import ACTIVATIONS, find_activation
 from signnap.errors import SignnapError
 
 

@@ -6,13 +6,11 @@ import torch
 from torch import nn
 
 from dense import asymmetric_view, matrix, source_of
-from signnap import SIGNNAP
+from signnap import NCE, SIGNNAP, Compose, DropEdge, FeatureNoise
 from signnap.contracts import Encoder
-from signnap.encoders import Adapted, build_encoder
+from signnap.encoders.wrap import Adapted, build_encoder
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, as_dense
-from signnap.objectives import NCE
-from signnap.perturb import Compose, DropEdge, FeatureNoise
 
 
 class SumOfSenders(nn.Module):

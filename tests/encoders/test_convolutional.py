@@ -11,13 +11,13 @@ from torch import nn
 from torch.func import functional_call
 
 from dense import agree, asymmetric_view, matrix, permuted, source_of
-from signnap import SIGNNAP
-from signnap.encoders import ConvolutionalStack, build_encoder, convolutional
+from signnap import SIGNNAP, ConvolutionalStack, FeatureNoise
+from signnap.encoders import conv
+from signnap.encoders.wrap import build_encoder
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, as_dense, multiply
 from signnap.graph import feature_ops as features
 from signnap.ops.dropout import dropout
-from signnap.perturb import FeatureNoise
 
 #: the arguments after the number of features, and the layers they should make; numbers are widths of a convolution
 STACKS = {
@@ -89,12 +89,12 @@ class Twin(nn.Module):
 
     def like(self, encoder, view):
         """The embedding with the encoder's parameters, to which gradients flow."""
-        kinds = (convolutional.SymmetricConvolution, nn.BatchNorm1d, nn.PReLU)
+        kinds = (conv.SymmetricConvolution, nn.BatchNorm1d, nn.PReLU)
         ours = [part for part in encoder.modules() if isinstance(part, kinds)]
         learners = [(number, part) for number, part in enumerate(self.parts) if list(part.parameters())]
         named = {}
         for (number, part), own in zip(learners, ours, strict=True):
-            if isinstance(own, convolutional.SymmetricConvolution):
+            if isinstance(own, conv.SymmetricConvolution):
                 weight = "weight" if isinstance(part, nn.Linear) else "lin.weight"
                 named |= {f"parts.{number}.{weight}": own.weight.t(), f"parts.{number}.bias": own.bias}
             else:

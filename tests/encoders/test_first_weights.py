@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from signnap.encoders import build_encoder, redraw
+from signnap.encoders.init import redraw
+from signnap.encoders.wrap import build_encoder
 from signnap.errors import SignnapError
 
 FEATURES, CLASSES = 5, 3

@@ -8,8 +8,8 @@ import torch
 from torch.nn.functional import elu, leaky_relu
 
 from dense import agree, asymmetric_view, entries, matrix, source_of
-from signnap.encoders import GATStack, build_encoder
-from signnap.encoders.gat import GATLayer
+from signnap.encoders.gat import GATLayer, GATStack
+from signnap.encoders.wrap import build_encoder
 from signnap.errors import SignnapError
 from signnap.ops.dropout import dropout
 

@@ -7,7 +7,8 @@ import scipy.stats
 import torch
 
 from dense import agree, asymmetric_view, matrix
-from signnap.encoders import GCNStack, build_encoder
+from signnap.encoders.gcn import GCNStack
+from signnap.encoders.wrap import build_encoder
 from signnap.ops.dropout import dropout
 
 JOINS = {"gcn": "plain", "resgcn": "residual", "jknet": "dense"}

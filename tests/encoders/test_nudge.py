@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from signnap.encoders import ENCODERS, build_encoder, nudge
+from signnap.encoders.init import nudge
+from signnap.encoders.wrap import build_encoder
+from signnap.registry import ENCODERS
 
 
 @pytest.mark.parametrize("backbone", ENCODERS)

@@ -6,7 +6,7 @@ from blocks import blocks
 from torch.nn.functional import normalize
 
 from dense import source_of
-from signnap.encoders.positional import positional
+from signnap.encoders.subgraphs import positional
 
 
 def slow(block, width):

@@ -7,7 +7,7 @@ import scipy.stats
 import torch
 
 from dense import agree, asymmetric_view, matrix
-from signnap.encoders import build_encoder
+from signnap.encoders.wrap import build_encoder
 from signnap.ops.dropout import dropout
 
 

@@ -9,10 +9,11 @@ import scipy.stats
 import torch
 
 from dense import agree, source_of
+from signnap import FeatureNoise, MaskFeatures
 from signnap.graph import Graph, NoisyFeatures, SparseFeatures, as_dense, multiply
 from signnap.graph import feature_types as streamed
 from signnap.ops.triton.random_kernels import KEY_WORDS, noise_rows, noise_times, noise_transposed_times, without_subset
-from signnap.perturb import FeatureNoise, MaskFeatures, feature_noise
+from signnap.perturb import feature_noise
 from signnap.perturb.feature_noise import NOISES
 
 LAWS = {"gaussian": scipy.stats.norm, "laplace": scipy.stats.laplace, "uniform": scipy.stats.uniform}

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from dense import agree, asymmetric_view, permuted, source_of
-from signnap.encoders import ConvolutionalStack
+from signnap import ConvolutionalStack
 from signnap.graph import SparseFeatures, as_dense
 from signnap.methods.dgi import DGI, Critic, encode_shuffled
 from signnap.methods.settings import resolve

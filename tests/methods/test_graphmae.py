@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.functional import cosine_similarity, leaky_relu
 
 from dense import asymmetric_view, matrix, source_of
-from signnap.encoders import GATStack
+from signnap.encoders.gat import GATStack
 from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures, as_dense
 from signnap.methods.graphmae import GraphMAE, Mask, Rebuilding, draw_mask

@@ -13,7 +13,7 @@ import torch
 from full_disk import full_disk
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
-from signnap.methods.settings import BACKBONES
+from signnap.registry import ENCODERS
 from signnap.train import checkpoint
 from signnap.train.checkpoint import RunFolder
 
@@ -24,7 +24,7 @@ def files(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 def test_save_and_load(backbone, small_graph, tmp_path):
     model = SIGNNAP(backbone, **SMALL, iterations=3).fit(small_graph)
     model.save(tmp_path / "model")
@@ -175,7 +175,7 @@ def test_resuming_a_finished_run_changes_nothing(small_graph, tmp_path):
     assert new.keys() == old.keys()
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 def test_more_iterations_extend_a_run(backbone, small_graph, tmp_path):
     SIGNNAP(backbone, **SMALL, iterations=50).fit(small_graph, out=tmp_path / "run")
     longer = SIGNNAP(backbone, **SMALL, iterations=57).fit(small_graph, out=tmp_path / "run", resume=True)

@@ -8,15 +8,16 @@ import torch
 from sklearn.base import clone
 
 from signnap import SIGNNAP, Graph, load_graph, make_split
-from signnap.encoders import build_encoder, redraw
+from signnap.encoders.init import redraw
+from signnap.encoders.wrap import build_encoder
 from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures, as_dense
-from signnap.methods.settings import BACKBONES
+from signnap.registry import ENCODERS
 
 # -- fit and transform -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 @pytest.mark.parametrize("settings", [{}, {"objective": "infonce", "noise": "gaussian:0.01", "mask_features": 0.2}])
 def test_shapes_and_kinds(backbone, settings, small_graph, sparse_graph, fitted):
     for graph in (small_graph, sparse_graph):
@@ -42,7 +43,7 @@ def test_seeds(small_graph, fitted, same_weights):
     assert same_weights(model.fit(small_graph), fitted(small_graph)) and model.encoder_ is not first
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 def test_seeds_trained_together_are_those_trained_alone(backbone, small_graph, fitted, same_weights, tmp_path):
     model = SIGNNAP(backbone, dim=8, negatives=16, iterations=4)
     together = model.fit_seeds(small_graph, [3, 1, 4], out=tmp_path)
@@ -158,7 +159,7 @@ def test_inductive_training_sees_the_training_nodes_only(small_graph, fitted, sa
     assert model.transform(small_graph).shape == (40, 8)
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 def test_sparse_features_stay_sparse(backbone, sparse_graph, monkeypatch, fitted):
     def dense(*_):
         raise AssertionError("sparse features were made dense")
@@ -171,7 +172,7 @@ def test_sparse_features_stay_sparse(backbone, sparse_graph, monkeypatch, fitted
 # -- graphs at the edge ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 @pytest.mark.parametrize("objective", ["nce", "infonce"])
 @pytest.mark.parametrize("share", [0, 1, 64])
 def test_one_node(backbone, objective, share, fitted):
@@ -180,7 +181,7 @@ def test_one_node(backbone, objective, share, fitted):
     assert z.shape == (1, 8) and np.isfinite(z).all()
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 def test_no_edges(backbone, fitted):
     loose = Graph.from_edges([], [], np.random.default_rng(0).random((20, 5)), name="loose")
     assert np.isfinite(fitted(loose, backbone, temperature=0.5).transform(loose)).all()
@@ -194,7 +195,7 @@ def test_no_features(tmp_path, fitted):
     assert model.transform(tmp_path / "other.csv").shape == (3, 8)  # structural features are the same for all graphs
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 @pytest.mark.parametrize("scale", [1, 100])
 def test_defaults_stay_finite_on_a_small_graph(backbone, scale, small_graph):
     graph = replace(small_graph, x=scale * as_dense(small_graph.x))

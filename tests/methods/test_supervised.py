@@ -11,9 +11,10 @@ from signnap import SIGNNAP, load_graph, make_split
 from signnap.errors import SignnapError
 from signnap.evaluate.models import judge
 from signnap.methods.registry import method_class
-from signnap.methods.settings import BACKBONES, resolve
+from signnap.methods.settings import resolve
 from signnap.methods.sizes import Sizes
 from signnap.methods.supervised import DropEdgeSupervised, Supervised
+from signnap.registry import ENCODERS
 
 SMALL = {"dim": 16, "iterations": 6, "split": "per-class:5:5"}
 
@@ -26,7 +27,7 @@ def seen_by(model, graph):
     return model.may_see(graph, model.settings_for(graph.name).split)
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 def test_scores_of_classes(backbone, small_graph, same_weights):
     model = small(backbone=backbone).fit(small_graph)
     assert model.transform(small_graph).shape == (40, 3)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dense import source_of
-from signnap.objectives import MemoryBank, draw_negatives
+from signnap.objectives.bank import MemoryBank, draw_negatives
 
 
 def bank_of(n=50, d=16, momentum=0.5, seed=0):

@@ -12,9 +12,8 @@ from torch import nn
 
 from dense import agree, source_of
 from gathered import embeddings
-from signnap import SIGNNAP
+from signnap import CCA, SIGNNAP, BarlowTwins
 from signnap.errors import SignnapError
-from signnap.objectives import CCA, BarlowTwins
 from signnap.objectives.decorrelation import standardised
 from signnap.train.checkpoint import RunFolder
 from signnap.train.health import Collapsed, Health

@@ -13,14 +13,15 @@ from torch import nn
 
 import signnap
 from dense import source_of
+from signnap import CCA, NCE, AllPairs, BarlowTwins, InfoNCE
 from signnap.contracts import Objective, Terms
 from signnap.errors import SignnapError
 from signnap.methods.bgrl import Prediction
 from signnap.methods.dgi import Critic, OriginalCritic
 from signnap.methods.gcc import InBatch
 from signnap.methods.mvgrl import CrossCritic
-from signnap.objectives import CCA, NCE, OBJECTIVES, AllPairs, BarlowTwins, InfoNCE, build_objective
 from signnap.objectives.skipgram import SkipGram
+from signnap.registry import OBJECTIVES
 
 objectives = pytest.mark.parametrize("name", OBJECTIVES)
 
@@ -34,7 +35,7 @@ def same_state(left, right):
 
 
 def objective_of(name, nodes, seed=0):
-    objective = build_objective(name, negatives=7, negatives_group=4)
+    objective = OBJECTIVES[name].build(negatives=7, negatives_group=4)
     objective.prepare(nodes, 8, source_of(seed))
     return objective
 
@@ -85,7 +86,6 @@ def test_objectives_are_finite_everywhere(name, nodes, scale):
 
 
 @objectives
-@pytest.mark.parametrize("build", [build_objective, lambda name, **arguments: OBJECTIVES[name](**arguments)])
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -102,9 +102,9 @@ def test_objectives_are_finite_everywhere(name, nodes, scale):
         ({"momentum": 1.5}, "the momentum is 1.5: expected a number from 0 to 1"),
     ],
 )
-def test_bad_input(name, build, arguments, sentence):
+def test_bad_input(name, arguments, sentence):
     with pytest.raises(SignnapError, match=sentence):
-        build(name, **arguments)
+        OBJECTIVES[name].build(**arguments)
 
 
 @objectives

@@ -7,8 +7,7 @@ import torch
 
 from dense import agree, source_of
 from gathered import candidates, embeddings, info_nce, prepared, scores
-from signnap.errors import SignnapError
-from signnap.objectives import NCE, InfoNCE, build_objective
+from signnap import NCE, InfoNCE
 
 N, K, D = 13, 5, 4
 GROUPS = [1, 4, 0]
@@ -140,17 +139,6 @@ def test_long_embeddings_stay_finite(length):
     terms = objective(z, z, source_of(2))
     terms.total.backward()
     assert terms.total.isfinite() and terms.mutual_information_bound.isfinite() and z.grad.isfinite().all()
-
-
-def test_an_unknown_name():
-    with pytest.raises(SignnapError, match="unknown objective 'nec', did you mean 'nce'"):
-        build_objective("nec")
-
-
-def test_building_by_name_and_from_an_object():
-    built = build_objective("nce", negatives=7, temperature=0.2, momentum=0.9, negatives_group=3)
-    assert (built.negatives, built.temperature, built.bank.momentum, built.negatives_group) == (7, 0.2, 0.9, 3)
-    assert build_objective(built) is built
 
 
 def test_short_embeddings_after_long_ones_stay_finite():

@@ -9,8 +9,9 @@ from torch.nn.functional import softplus
 
 from dense import agree, source_of
 from gathered import candidates, embeddings, info_nce, scores
-from signnap.objectives import OBJECTIVES, draw_negatives
+from signnap.objectives.bank import draw_negatives
 from signnap.ops.contrast import BinaryRule, SoftmaxRule, contrast, score_chunks, sum_of_logs
+from signnap.registry import OBJECTIVES
 from watch import Watch
 
 N, K, D, TAU = 11, 6, 3, 0.5
@@ -108,7 +109,7 @@ def test_memory_does_not_grow_with_the_number_of_scores(name, group, monkeypatch
     set_chunk(monkeypatch, scores)
     largest = []
     for n in (2000, 4000):
-        objective = OBJECTIVES[name](k, negatives_group=group)
+        objective = OBJECTIVES[name].build(negatives=k, negatives_group=group)
         objective.prepare(n, d, source_of(0))
         z1, z2 = (embeddings(n, d, seed).detach().float().requires_grad_() for seed in (1, 2))
         with Watch() as watch:

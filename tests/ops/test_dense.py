@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
 from dense import agree, source_of
-from signnap import AllPairs
-from signnap.objectives import NCE
+from signnap import NCE, AllPairs
 from signnap.ops import dense as products
 from signnap.ops.dense import Linear, add_gradients, by_onednn, linear, matmul, pairs
 

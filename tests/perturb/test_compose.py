@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from dense import source_of
+from signnap import Compose, DropEdge, FeatureNoise, MaskFeatures
 from signnap.contracts import Perturbation
 from signnap.errors import SignnapError
 from signnap.graph import as_dense
-from signnap.perturb import Compose, DropEdge, FeatureNoise, MaskFeatures, build_perturbation
+from signnap.perturb.compose import build_perturbation
 
 
 def test_parts_apply_in_order_from_one_generator(small_graph):

@@ -10,9 +10,9 @@ import torch
 
 import signnap.perturb.edges
 from dense import matrix, source_of
+from signnap import DropEdge
 from signnap.errors import SignnapError
 from signnap.graph import Graph
-from signnap.perturb import DropEdge
 
 LAWS = ["exact", "bernoulli", "undirected"]
 

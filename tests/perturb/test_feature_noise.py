@@ -10,9 +10,9 @@ import torch
 
 import signnap.graph.feature_types
 from dense import agree, source_of
+from signnap import FeatureNoise, MaskFeatures
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, StreamedFeatures, as_dense, multiply
-from signnap.perturb import FeatureNoise, MaskFeatures
 from signnap.perturb.feature_noise import NOISES
 
 LAWS = {

@@ -6,7 +6,7 @@ from torch import nn
 
 from signnap import SIGNNAP, InfoNCE
 from signnap.errors import SignnapError
-from signnap.methods.settings import BACKBONES
+from signnap.registry import ENCODERS
 from signnap.train.loop import Run, Step, _products, lockstep
 
 
@@ -25,7 +25,7 @@ def finished(run, until=6):
 
 
 @pytest.mark.parametrize("objective", ["nce", "infonce"])
-@pytest.mark.parametrize("backbone", [*BACKBONES, "own"])
+@pytest.mark.parametrize("backbone", [*ENCODERS, "own"])
 def test_a_state_continues_bit_for_bit_from_every_iteration(backbone, objective, small_graph, start, snapshot, same):
     backbone = own_encoder() if backbone == "own" else backbone
     run = start(small_graph, backbone, objective=objective)

@@ -12,9 +12,10 @@ from signnap import SIGNNAP, Graph, InfoNCE
 from signnap.contracts import Encoder
 from signnap.graph import as_dense, compact
 from signnap.methods.registry import method_class
-from signnap.methods.settings import BACKBONES, METHODS
+from signnap.methods.settings import METHODS
 from signnap.ops.triton import MAX_DIM
 from signnap.perturb.feature_noise import NOISES
+from signnap.registry import ENCODERS
 from signnap.train.checkpoint import RunFolder
 from signnap.train.loop import lockstep
 
@@ -35,7 +36,7 @@ def losses(run, until=12, **options):
 
 @pytest.mark.parametrize("share", [1, 8])
 @pytest.mark.parametrize("objective", ["nce", "infonce"])
-@pytest.mark.parametrize("backbone", BACKBONES)
+@pytest.mark.parametrize("backbone", ENCODERS)
 def test_recorded_iterations_are_ordinary_ones(backbone, objective, share, gpu_graph, start):
     runs = [start(gpu_graph, backbone, objective=objective, share=share) for _ in range(2)]
     recorded, ordinary = losses(runs[0]), losses(runs[1], capture=False)
@@ -109,7 +110,7 @@ def test_wide_embeddings_are_recorded_too(share, gpu_graph, start):
     assert losses(runs[0]) == pytest.approx(losses(runs[1], capture=False), rel=1e-5)
 
 
-@pytest.mark.parametrize(("backbone", "dim"), [*((name, 8) for name in BACKBONES), ("gcn", WIDE)])
+@pytest.mark.parametrize(("backbone", "dim"), [*((name, 8) for name in ENCODERS), ("gcn", WIDE)])
 def test_cpu_and_gpu_agree_without_chance(backbone, dim, small_graph, gpu_graph, start):
     """With nothing dropped and all nodes as negatives of everybody, no randomness is left but the first weights."""
 

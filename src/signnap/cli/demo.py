@@ -18,7 +18,7 @@ from ..errors import SignnapError
 from ..evaluate import score, stability
 from ..graph import Graph, SparseFeatures
 from ..methods.signnap import SIGNNAP
-from ..perturb import DropEdge
+from ..perturb.edges import DropEdge
 from ..storage import expect_folder, stat_regular, write_regular
 from ..train.checkpoint import RunFolder
 from ..train.progress import Report, silent

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import SignnapError
+from ..registry import ENCODERS, OBJECTIVES
 from ..storage import expect_folder
 from .options import (
     CategoricalColumns,
@@ -46,10 +47,8 @@ def train(
     categorical_columns: CategoricalColumns = None,
     split_column: SplitColumn = None,
     method: Annotated[str | None, typer.Option(help="See signnap methods.")] = None,
-    backbone: Annotated[
-        str | None, typer.Option(help="gcn, resgcn, jknet, sage, gat, gcn-original or gat-original.")
-    ] = None,
-    objective: Annotated[str | None, typer.Option(help="nce or infonce.")] = None,
+    backbone: Annotated[str | None, typer.Option(help=f"{ENCODERS.choices()}.")] = None,
+    objective: Annotated[str | None, typer.Option(help=f"{OBJECTIVES.choices()}.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Training iterations.")] = None,
     dim: Annotated[int | None, typer.Option(help="Embedding width.")] = None,
     layers: Annotated[int | None, typer.Option(help="Layers of the encoder.")] = None,

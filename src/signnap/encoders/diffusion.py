@@ -17,8 +17,8 @@ from ..graph import Operator, Pattern, View, multiply
 from ..ops.sparse import spmm
 from .conv import SymmetricConvolution
 
-#: The number of columns that a CPU diffuses together. They stay in its cache for all steps, which is up to four times as
-#: fast as 512 columns at once.
+#: The number of columns that a CPU diffuses together. They stay in its cache for all steps: up to four times as fast as
+#: 512 columns at once.
 _COLUMNS = 64
 
 

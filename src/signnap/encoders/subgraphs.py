@@ -45,7 +45,7 @@ class MaskedBatchNorm(nn.BatchNorm1d):
         assert self.running_mean is not None and self.running_var is not None and self.momentum is not None
         if self.training:
             count = real.sum()
-            share = (real.to(x.dtype) / count).view(1, -1)  # a product with it is the mean; this is faster than a masked sum
+            share = (real.to(x.dtype) / count).view(1, -1)  # its product is a mean, faster than a masked sum
             mean = (share @ x.flatten(0, 1))[0]
             variance = (share @ (x - mean).square().flatten(0, 1))[0]
             with torch.no_grad():

@@ -21,7 +21,7 @@ from ..graph.arrays import Array, as_tensor
 from ..methods.method import Method
 from ..methods.settings import probe_weight_decay
 from ..methods.signnap import SIGNNAP
-from ..perturb import DropEdge
+from ..perturb.edges import DropEdge
 from ..train.progress import Report, silent
 from .inputs import labelled_parts
 from .properties import identifiability, smoothness, stability

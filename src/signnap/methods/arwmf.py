@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..contracts import Encoder
-from ..encoders.table import Table
+from ..encoders.wrap import Table
 from ..graph import Operator, Pattern, SparseFeatures, View, multiply, row_normalized
 from ..rng import generator
 from ..train.progress import Report

@@ -12,7 +12,7 @@ from torch.nn.functional import cosine_similarity
 
 from .. import rng
 from ..contracts import Encoder, Objective, Terms
-from ..encoders import ConvolutionalStack
+from ..encoders.conv import ConvolutionalStack
 from ..graph import Graph, View
 from ..ops.dense import Linear
 from ..train.loop import Step

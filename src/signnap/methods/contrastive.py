@@ -8,10 +8,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from ..contracts import Encoder, Objective, Perturbation
-from ..encoders import ConvolutionalStack
+from ..encoders.conv import ConvolutionalStack
 from ..graph import Graph, View
-from ..objectives import CCA, AllPairs, BarlowTwins
-from ..perturb import DropUnimportant, build_perturbation
+from ..objectives.all_pairs import AllPairs
+from ..objectives.decorrelation import CCA, BarlowTwins
+from ..perturb.compose import build_perturbation
+from ..perturb.importance import DropUnimportant
 from .baseline_settings import BarlowSettings, CcaSettings, GcaSettings, GraceSettings, TwoViewSettings
 from .method import Method
 from .sizes import Sizes

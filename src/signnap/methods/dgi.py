@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from .. import rng
 from ..contracts import Encoder, Objective, Terms
-from ..encoders import ConvolutionalStack
+from ..encoders.conv import ConvolutionalStack
 from ..graph import Graph, View, multiply
 from ..train.loop import Step, Task
 from ..train.regions import region

@@ -11,8 +11,7 @@ from torch.nn.functional import cross_entropy, embedding
 
 from .. import rng
 from ..contracts import Encoder, Objective, Terms
-from ..encoders.positional import positional
-from ..encoders.subgraphs import SubgraphGCN, SubgraphGIN
+from ..encoders.subgraphs import SubgraphGCN, SubgraphGIN, positional
 from ..graph import Graph, View
 from ..ops.geometry import alignment
 from ..train.loop import Step, Task

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
@@ -11,6 +11,7 @@ from typing import Any
 
 from ..config import build, read_toml
 from ..errors import SignnapError, unknown_name
+from ..registry import ENCODERS, OBJECTIVES
 from .baseline_settings import (
     ArwmfSettings,
     BarlowSettings,
@@ -31,10 +32,6 @@ from .basics import Basics
 from .gcc_settings import AttributedGccSettings, GccSettings
 from .walk_settings import DeepWalkSettings, Node2VecSettings
 
-#: What ``--backbone`` and ``--objective`` accept; the registries themselves need torch (a test compares them).
-BACKBONES = ("gat", "gat-original", "gcn", "gcn-original", "jknet", "resgcn", "sage")
-_PAPERS = ("gat", "gcn", "jknet", "resgcn", "sage")
-OBJECTIVES = ("infonce", "nce")
 PRECISIONS = ("float32", "tf32", "bf16")
 #: First weights of the seed, each moved to the next number that its type has.
 NUDGED = "nudged"
@@ -69,9 +66,10 @@ class Settings(Basics):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.authors_classes is not None and (self.backbone not in _PAPERS or self.layers < 2):
+        known = sorted(name for name, part in ENCODERS.items() if part.of_paper)
+        if self.authors_classes is not None and (self.backbone not in known or self.layers < 2):
             found = f"{self.backbone} with {self.layers} layers"
-            raise SignnapError(f"init is {self.init} for {found}: expected {', '.join(_PAPERS)}, of at least 2 layers")
+            raise SignnapError(f"init is {self.init} for {found}: expected {', '.join(known)}, of at least 2 layers")
 
     @property
     def authors_classes(self) -> int | None:
@@ -132,7 +130,8 @@ def resolve(
     _expect_settings_of(method, changes, origin)
     layers = _layers(_sections(preset), method, changes.get("backbone", "gcn"), dataset)
     settings = build(METHODS[method], {key: v for layer in (*layers, changes) for key, v in layer.items()}, origin)
-    for kind, known in {"backbone": BACKBONES, "objective": OBJECTIVES, "precision": PRECISIONS}.items():
+    choices: dict[str, Collection[str]] = {"backbone": ENCODERS, "objective": OBJECTIVES, "precision": PRECISIONS}
+    for kind, known in choices.items():
         if getattr(settings, kind, "custom") not in (*known, "custom"):
             raise unknown_name(kind, getattr(settings, kind), known)
     return settings

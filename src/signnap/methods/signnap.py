@@ -12,11 +12,12 @@ from torch import nn
 
 from .. import rng
 from ..contracts import Encoder, Objective, Perturbation
-from ..encoders import build_encoder, nudge, redraw
+from ..encoders.init import nudge, redraw
+from ..encoders.wrap import build_encoder
 from ..errors import SignnapError
 from ..graph import Graph, View
-from ..objectives import build_objective
-from ..perturb import build_perturbation
+from ..perturb.compose import build_perturbation
+from ..registry import OBJECTIVES
 from ..train.checkpoint import RunFolder
 from .method import Method
 from .settings import NUDGED, Settings
@@ -112,11 +113,13 @@ class SIGNNAP(Method):
 
     def build_task(self, settings: Settings, graph: Graph, view: View, encoder: Encoder) -> TwoViews:
         """The paper's two views (Eq. 2) and its objective (Eq. 6)."""
-        objective = build_objective(
-            copy.deepcopy(self._given("objective")) if settings.objective == CUSTOM else settings.objective,
-            negatives=settings.negatives, temperature=settings.temperature, momentum=settings.momentum,
-            negatives_group=settings.share, precision=settings.precision,
-        )  # fmt: skip
+        if settings.objective == CUSTOM:
+            objective = copy.deepcopy(self._given("objective"))
+        else:
+            objective = OBJECTIVES.find(settings.objective).build(
+                negatives=settings.negatives, temperature=settings.temperature, momentum=settings.momentum,
+                negatives_group=settings.share, precision=settings.precision,
+            )  # fmt: skip
         if (perturbation := self._given("perturbation")) is None:
             perturbation = build_perturbation(
                 settings.drop_edge, settings.drop_law, settings.mask_features, settings.noise

@@ -11,10 +11,11 @@ from torch.nn.functional import cross_entropy
 from .. import rng
 from ..contracts import Encoder, Perturbation
 from ..data.splits import make_split
-from ..encoders import build_encoder
+from ..encoders.wrap import build_encoder
 from ..errors import SignnapError
 from ..graph import Graph, View
-from ..perturb import build_perturbation
+from ..perturb.compose import build_perturbation
+from ..registry import ENCODERS
 from ..train.loop import Step, Task
 from ..train.regions import region
 from .baseline_settings import SupervisedSettings
@@ -54,7 +55,7 @@ class Supervised(Method):
     def build_encoder(self, settings: SupervisedSettings, sizes: Sizes) -> Classifier:
         if sizes.classes < 1:
             raise SignnapError(f"{self.name} learns from labels, but the graph has none")
-        heads = settings.heads if settings.backbone.startswith("gat") else 1
+        heads = settings.heads if ENCODERS.find(settings.backbone).multi_head else 1
         backbone = build_encoder(
             settings.backbone, in_dim=sizes.features, dim=settings.dim, layers=settings.layers,
             dropout=settings.dropout, heads=settings.heads, out_dim=sizes.classes * heads,

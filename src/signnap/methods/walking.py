@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from .. import rng
 from ..contracts import Encoder
-from ..encoders import Table
+from ..encoders.wrap import Table
 from ..graph import Graph, View
 from ..objectives.skipgram import SkipGram
 from ..train.loop import Step, Task

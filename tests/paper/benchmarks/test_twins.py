@@ -6,10 +6,9 @@ from functools import partial
 import pytest
 import torch
 
-from signnap import SIGNNAP, rng
-from signnap.encoders import build_encoder
+from signnap import NCE, SIGNNAP, rng
+from signnap.encoders.wrap import build_encoder
 from signnap.graph import as_dense
-from signnap.objectives import NCE
 from signnap_paper.benchmarks import bench as measured
 from signnap_paper.benchmarks.bench import training_step
 from signnap_paper.benchmarks.twins import (
