@@ -166,7 +166,7 @@ def test_names_in_the_reference_exist():
     import signnap
 
     names = re.findall(r"^::: ([\w.]+)$", _read("docs/reference.md"), re.M)
-    described = {"Encoder", "Objective", "Perturbation", "Terms"}  # by their module, contracts
+    described = {"Encoder", "Objective", "Perturbation", "Terms"}  # by their module, interfaces
     for name in names:
         module, _, last = name.rpartition(".")
         described.add(last)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from signnap import NCE, InfoNCE, SignnapError
-from signnap.contracts import Encoder, Objective
+from signnap.interfaces import Encoder, Objective
 from signnap.registry import ENCODERS, OBJECTIVES, Part, Registry
 
 

@@ -29,10 +29,10 @@ _HOMES = {
     "MaskFeatures": "perturb.feature_noise",
     "Compose": "perturb.compose",
     "ConvolutionalStack": "encoders.conv",
-    "Encoder": "contracts",
-    "Objective": "contracts",
-    "Perturbation": "contracts",
-    "Terms": "contracts",
+    "Encoder": "interfaces",
+    "Objective": "interfaces",
+    "Perturbation": "interfaces",
+    "Terms": "interfaces",
     "NCE": "objectives.nce",
     "InfoNCE": "objectives.nce",
     "AllPairs": "objectives.all_pairs",
@@ -102,7 +102,6 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from .contracts import Encoder, Objective, Perturbation, Terms
     from .data.embeddings import read_embeddings, write_embeddings
     from .data.load import load_graph
     from .data.splits import Split, make_split
@@ -111,6 +110,7 @@ if TYPE_CHECKING:
     from .evaluate import identifiability, linear_probe, logistic_probe, score, smoothness, stability
     from .evaluate.models import score_models
     from .graph import Graph, View
+    from .interfaces import Encoder, Objective, Perturbation, Terms
     from .methods.method import Method
     from .methods.registry import load_method, method_class
     from .methods.settings import Settings

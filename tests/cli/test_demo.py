@@ -10,7 +10,7 @@ import torch
 
 from signnap import SIGNNAP, SignnapError, make_split, read_embeddings
 from signnap.cli import demo
-from signnap.train.checkpoint import RunFolder
+from signnap.train.run_folder import RunFolder
 from signnap.train.session import Interrupted
 
 

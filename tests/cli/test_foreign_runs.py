@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from signnap.train.checkpoint import RunFolder
+from signnap.train.run_folder import RunFolder
 
 TABLES = ("edges.csv", "--nodes", "nodes.csv")
 TRAIN = ("train", *TABLES, "--iterations", 9, "--dim", 8, "--negatives", 16, "--out", "run")

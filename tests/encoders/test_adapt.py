@@ -7,10 +7,10 @@ from torch import nn
 
 from dense import asymmetric_view, matrix, source_of
 from signnap import NCE, SIGNNAP, Compose, DropEdge, FeatureNoise
-from signnap.contracts import Encoder
 from signnap.encoders.wrap import Adapted, build_encoder
 from signnap.errors import SignnapError
 from signnap.graph import Graph, SparseFeatures, as_dense
+from signnap.interfaces import Encoder
 
 
 class SumOfSenders(nn.Module):

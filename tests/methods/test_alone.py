@@ -9,8 +9,8 @@ from signnap import SIGNNAP
 from signnap.errors import SignnapError
 from signnap.methods import fitting
 from signnap.storage import alone
-from signnap.train import checkpoint
-from signnap.train.checkpoint import RunFolder
+from signnap.train import run_folder
+from signnap.train.run_folder import RunFolder
 
 SMALL = {"dim": 8, "negatives": 16, "iterations": 6}
 IN_USE = r" is being written by another process: expected to be alone there"
@@ -78,7 +78,7 @@ def test_folders_are_held_from_the_first_look_to_the_last_write(small_graph, tmp
         return act
 
     monkeypatch.setattr("signnap.methods.fitting.check_resumable", watched(fitting.check_resumable))
-    monkeypatch.setattr("signnap.train.checkpoint.remove_leftovers", watched(checkpoint.remove_leftovers))
+    monkeypatch.setattr("signnap.train.run_folder.remove_leftovers", watched(run_folder.remove_leftovers))
     monkeypatch.setattr(RunFolder, "_write_info", watched(RunFolder._write_info))
     SIGNNAP(**SMALL).fit_seeds(small_graph, [0, 1], out=tmp_path)
     assert len(held) == 2 * (1 + 6 + 3) and all(held)

@@ -12,8 +12,8 @@ from torch import nn
 
 from signnap.methods.bgrl import BGRL, Prediction
 from signnap.methods.settings import resolve
-from signnap.train.checkpoint import RunFolder
-from signnap.train.loop import Run
+from signnap.train.run import Run
+from signnap.train.run_folder import RunFolder
 
 SMALL = {"dim": 8, "hidden": 16, "iterations": 6}
 

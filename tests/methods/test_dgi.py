@@ -17,7 +17,7 @@ from signnap.methods.dgi import DGI, Critic, encode_shuffled
 from signnap.methods.settings import resolve
 from signnap.methods.sizes import Sizes
 from signnap.ops.geometry import spread
-from signnap.train.loop import Run
+from signnap.train.run import Run
 
 CHANCE = 2 * math.log(2)
 

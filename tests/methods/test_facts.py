@@ -17,7 +17,7 @@ from signnap.methods.facts import check_resumable, label_facts, run_facts
 from signnap.methods.own_parts import described
 from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
-from signnap.train.checkpoint import RunFolder
+from signnap.train.run_folder import RunFolder
 from signnap.train.session import Outcome
 
 

@@ -9,8 +9,8 @@ import pytest
 from signnap import SIGNNAP, DropEdge
 from signnap.errors import SignnapError
 from signnap.methods.arwmf import ARWMF
-from signnap.train.checkpoint import RunFolder
 from signnap.train.health import Collapsed
+from signnap.train.run_folder import RunFolder
 from signnap.train.session import Interrupted
 
 SMALL = {"dim": 8, "negatives": 16, "iterations": 6}

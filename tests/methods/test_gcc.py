@@ -13,7 +13,7 @@ from signnap import Graph
 from signnap.errors import SignnapError
 from signnap.methods.gcc import GCC, AttributedGCC, InBatch
 from signnap.methods.settings import resolve
-from signnap.train.loop import Run
+from signnap.train.run import Run
 from signnap.walks.restart import Neighbours
 
 QUICK = {"dim": 8, "hidden": 8, "batch": 10, "steps": 24, "size": 12, "positions": 4}

@@ -16,6 +16,7 @@ from signnap.methods.graphmae import GraphMAE, Mask, Rebuilding, draw_mask
 from signnap.methods.settings import resolve
 from signnap.methods.sizes import Sizes
 from signnap.rng import as_default
+from signnap.train.loop import iterate
 
 #: No dropout: the twins need no draws of their own, and nothing but the mask is random.
 STILL = {"dropout": 0.0, "attention_dropout": 0.0}
@@ -301,7 +302,7 @@ def test_the_decoders_bias_is_kicked_once_and_then_stays(small_graph):
     model = GraphMAE(dim=8, heads=2, mask_nodes=0.9, iterations=1000, seed=1)
     run = model.run(small_graph)
     layer, found = run.task.decoder.layer, []
-    for _ in run.iterate(60):
+    for _ in iterate(run, 60):
         found.append((layer.bias.detach().clone(), layer.weight.detach().clone()))
     (first, _), (kicked, before), (later, after) = found[0], found[30], found[59]
     assert first.abs().max() == pytest.approx(run.lr, rel=1e-3)

@@ -14,8 +14,8 @@ from full_disk import full_disk
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
 from signnap.registry import ENCODERS
-from signnap.train import checkpoint
-from signnap.train.checkpoint import RunFolder
+from signnap.train import run_folder
+from signnap.train.run_folder import RunFolder
 
 SMALL = {"dim": 8, "negatives": 16, "temperature": 0.5}
 
@@ -68,7 +68,7 @@ def kill_at(monkeypatch, number):
         return act
 
     monkeypatch.setattr("signnap.storage.os.replace", mortal(os.replace))
-    monkeypatch.setattr("signnap.train.checkpoint._remove", mortal(checkpoint._remove))
+    monkeypatch.setattr("signnap.train.run_folder._remove", mortal(run_folder._remove))
     return moments
 
 

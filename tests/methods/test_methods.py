@@ -19,7 +19,7 @@ from signnap.config import read_toml
 from signnap.errors import SignnapError
 from signnap.methods.registry import capabilities, load_method, method_class
 from signnap.methods.settings import METHODS
-from signnap.train.checkpoint import RunFolder
+from signnap.train.run_folder import RunFolder
 
 QUICK = {"dim": 8, "hidden": 8, "projector": 8, "negatives": 16, "temperature": 0.5, "iterations": 6}
 TRAINED = [name for name in METHODS if method_class(name).trains]

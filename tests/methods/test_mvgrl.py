@@ -14,7 +14,7 @@ from dense import agree, source_of
 from signnap.graph import as_dense
 from signnap.methods.mvgrl import MVGRL, CrossCritic
 from signnap.methods.settings import resolve
-from signnap.train.loop import Run
+from signnap.train.run import Run
 
 
 def critic_of(dim=4, scale=1.0, seed=0):

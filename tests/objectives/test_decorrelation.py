@@ -15,9 +15,10 @@ from gathered import embeddings
 from signnap import CCA, SIGNNAP, BarlowTwins
 from signnap.errors import SignnapError
 from signnap.objectives.decorrelation import standardised
-from signnap.train.checkpoint import RunFolder
 from signnap.train.health import Collapsed, Health
-from signnap.train.loop import Run
+from signnap.train.loop import iterate
+from signnap.train.run import Run
+from signnap.train.run_folder import RunFolder
 
 OBJECTIVES = {"barlow": BarlowTwins(), "cca": CCA(), "cca, strict": CCA(0.7), "cca, free": CCA(0.0)}
 objectives = pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
@@ -279,7 +280,7 @@ def test_no_false_alarm_of_collapse(objective, backbone, dim, small_graph):
     model = SIGNNAP(backbone, objective=objective, dim=dim)
     settings = model.settings_for(small_graph.name)
     run, health = Run(model.task(small_graph), settings.lr, settings.weight_decay), Health(objective.chance())
-    for iteration, step in enumerate(run.iterate(60), start=1):
+    for iteration, step in enumerate(iterate(run, 60), start=1):
         numbers = {name: float(value) for name, value in step.numbers.items()} | run.task.describe(step, run.encoder)
         assert health.check(iteration, numbers) is None
 

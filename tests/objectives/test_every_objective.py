@@ -14,8 +14,8 @@ from torch import nn
 import signnap
 from dense import source_of
 from signnap import CCA, NCE, AllPairs, BarlowTwins, InfoNCE
-from signnap.contracts import Objective, Terms
 from signnap.errors import SignnapError
+from signnap.interfaces import Objective, Terms
 from signnap.methods.bgrl import Prediction
 from signnap.methods.dgi import Critic, OriginalCritic
 from signnap.methods.gcc import InBatch

@@ -16,7 +16,7 @@ from signnap.data.splits import make_split
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, linear_probe
 from signnap.methods.registry import method_class
-from signnap.train.checkpoint import RunFolder
+from signnap.train.run_folder import RunFolder
 from signnap_paper import measurements
 from signnap_paper.measurements import MEASUREMENTS, find_measurement
 from signnap_paper.results import Results

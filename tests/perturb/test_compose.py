@@ -5,9 +5,9 @@ import torch
 
 from dense import source_of
 from signnap import Compose, DropEdge, FeatureNoise, MaskFeatures
-from signnap.contracts import Perturbation
 from signnap.errors import SignnapError
 from signnap.graph import as_dense
+from signnap.interfaces import Perturbation
 from signnap.perturb.compose import build_perturbation
 
 

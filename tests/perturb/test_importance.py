@@ -17,8 +17,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import signnap.perturb.importance
 from dense import edge_lists, entries, source_of
 from signnap import SIGNNAP, DropEdge, DropUnimportant, FeatureNoise, Graph, SignnapError
-from signnap.contracts import Perturbation
 from signnap.graph import SparseFeatures, as_dense
+from signnap.interfaces import Perturbation
 from signnap.perturb.importance import CENTRALITIES, column_weights, drop_probabilities
 
 SMALL = {"dim": 8, "iterations": 4, "negatives": 8}

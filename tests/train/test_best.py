@@ -9,9 +9,10 @@ from torch import nn
 
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
-from signnap.train.best import Best
-from signnap.train.checkpoint import RunFolder
-from signnap.train.loop import Run, Step
+from signnap.interfaces import Step
+from signnap.train.loop import iterate
+from signnap.train.run import BestEncoder, Run
+from signnap.train.run_folder import RunFolder
 
 
 def obvious(numbers, patience):
@@ -30,7 +31,7 @@ def test_twin(seed):
     numbers = np.random.default_rng(seed).integers(0, 30, 40).tolist()
     layer = nn.BatchNorm1d(1)
     for patience in (1, 3, 10):
-        best, ends = Best(layer, patience), None
+        best, ends = BestEncoder(layer, patience), None
         for index, number in enumerate(numbers):
             layer.weight.data.fill_(index), layer.running_mean.fill_(index)
             best.consider(layer, torch.tensor(float(number)))
@@ -59,12 +60,12 @@ class Valley:
 
 def test_the_weights_are_those_that_the_number_was_computed_with():
     run = Run(Valley([3.0, 1.0, 2.0, 2.0, 0.0]), lr=1.0, weight_decay=0.0, patience=2)
-    list(run.iterate(4))
+    list(iterate(run, 4))
     assert run.is_final() and run.encoder.weight.item() == pytest.approx(-1, abs=1e-5)
-    list(run.iterate(5))  # too late
+    list(iterate(run, 5))  # too late
     assert run.encoder.weight.item() == pytest.approx(-1, abs=1e-5)
     patient = Run(Valley([3.0, 1.0, 2.0, 2.0, 0.0]), lr=1.0, weight_decay=0.0, patience=4)
-    list(patient.iterate(5))
+    list(iterate(patient, 5))
     assert not patient.is_final() and patient.encoder.weight.item() == pytest.approx(-4, abs=1e-5)
 
 
@@ -100,7 +101,7 @@ def test_long_gradients_are_cut(small_graph):
 
 def test_of_equal_numbers_the_later_one_wins():
     layer = nn.Linear(1, 1, bias=False)
-    best = Best(layer, patience=2)
+    best = BestEncoder(layer, patience=2)
     for index, number in enumerate([2.0, 1.0, 3.0, 1.0, 3.0, 1.0]):  # a tie also ends the wait
         layer.weight.data.fill_(index)
         best.consider(layer, torch.tensor(number))

@@ -6,7 +6,7 @@ import torch
 from signnap import InfoNCE
 from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS
-from signnap.train.capture import places, replaced
+from signnap.train.loop import addresses, iterate, replaced
 
 SMALL = {"dim": 8, "hidden": 8, "projector": 8, "negatives": 16, "temperature": 0.5}
 TRAINED = [name for name in METHODS if method_class(name).trains]
@@ -14,9 +14,9 @@ TRAINED = [name for name in METHODS if method_class(name).trains]
 
 def replaced_by(run):
     """What a third iteration replaces."""
-    iterations = run.iterate(3, capture=False)
+    iterations = iterate(run, 3, capture=False)
     next(iterations), next(iterations)
-    before = places(run.task.modules)
+    before = addresses(run.task.modules)
     next(iterations)
     return replaced(before, run.task.modules)
 

@@ -18,7 +18,7 @@ from full_disk import full_disk
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
 from signnap.methods.facts import run_facts
-from signnap.train.checkpoint import RunFolder
+from signnap.train.run_folder import RunFolder
 
 #: A line of the metrics, less its iteration.
 RECORD = {"loss": 1.5, "norm": 1.0, "effective_rank": 3.0, "uniformity": -1.0, "seconds": 0.5}

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 import pytest
 
 from signnap import SIGNNAP
-from signnap.train.checkpoint import RunFolder
+from signnap.train.run_folder import RunFolder
 
 FILES = {"config.toml", "metrics.jsonl", "model.safetensors", "state.pt", "run.json"}
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signnap.errors import SignnapError
-from signnap.train.rates import rate_factor
+from signnap.train.loop import iterate
+from signnap.train.schedules import rate_factor
 
 
 @given(st.sampled_from(["cosine", "linear"]), st.floats(0, 0.9), st.integers(1, 500))
@@ -35,14 +36,14 @@ def test_schedules_that_are_none(schedule):
 
 def test_the_optimiser_gets_the_rate_of_every_iteration(small_graph, start):
     run = start(small_graph, lr=0.5, schedule="linear:0.5", iterations=4)
-    seen = [run.optimizer.param_groups[0]["lr"] for _ in run.iterate(4)]
+    seen = [run.optimizer.param_groups[0]["lr"] for _ in iterate(run, 4)]
     assert seen == [0, 0.25, 0.5, 0.25]
 
 
 def test_a_resumed_run_goes_on_with_its_rate(small_graph, start, snapshot, same):
     options = {"schedule": "cosine:0.25", "iterations": 8, "decoupled_decay": True}
     whole, first, second = (start(small_graph, **options) for _ in range(3))
-    list(whole.iterate(8)), list(first.iterate(5))
+    list(iterate(whole, 8)), list(iterate(first, 5))
     second.restore(snapshot(first))
-    list(second.iterate(8))
+    list(iterate(second, 8))
     assert same(snapshot(second), snapshot(whole))

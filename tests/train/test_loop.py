@@ -6,8 +6,10 @@ from torch import nn
 
 from signnap import SIGNNAP, InfoNCE
 from signnap.errors import SignnapError
+from signnap.interfaces import Step
 from signnap.registry import ENCODERS
-from signnap.train.loop import Run, Step, _products, lockstep
+from signnap.train.loop import iterate, lockstep
+from signnap.train.run import Run, _matmul_precision
 
 
 def own_encoder():
@@ -19,7 +21,7 @@ def own_encoder():
 
 
 def finished(run, until=6):
-    for _ in run.iterate(until):
+    for _ in iterate(run, until):
         pass
     return run
 
@@ -29,7 +31,7 @@ def finished(run, until=6):
 def test_a_state_continues_bit_for_bit_from_every_iteration(backbone, objective, small_graph, start, snapshot, same):
     backbone = own_encoder() if backbone == "own" else backbone
     run = start(small_graph, backbone, objective=objective)
-    states = [snapshot(run)] + [snapshot(run) for _ in run.iterate(6)]
+    states = [snapshot(run)] + [snapshot(run) for _ in iterate(run, 6)]
     assert [state["iteration"] for state in states] == list(range(7))
     assert all(value.isfinite().all() for value in states[-1]["modules"].values())
     for state in states:
@@ -49,7 +51,7 @@ class Drops(InfoNCE):
 def test_an_objective_may_draw_as_layers_do(small_graph, start, snapshot, same):
     begin = lambda: start(small_graph, objective=Drops(negatives=16, temperature=0.5))
     run = begin()
-    states = [snapshot(run) for _ in run.iterate(4)]
+    states = [snapshot(run) for _ in iterate(run, 4)]
     torch.manual_seed(7)  # nothing may come from here
     assert same(snapshot(finished(begin(), 4)), states[-1])
     other = begin()
@@ -63,7 +65,7 @@ def test_how_coarse_a_gpu_multiplies_is_not_asked_on_a_cpu(small_graph, start, m
     def refuse(**_):
         raise RuntimeError("you have used a mix of the legacy and new APIs")
 
-    monkeypatch.setattr("signnap.train.loop._products", refuse)
+    monkeypatch.setattr("signnap.train.run._matmul_precision", refuse)
     finished(start(small_graph), 2)
 
 
@@ -90,7 +92,7 @@ def test_torch_is_told_in_the_words_that_it_understands(kind, name, said, monkey
     monkeypatch.setattr(torch.backends.cuda, "matmul", products)
     before = getattr(products, name)
     for allow_tf32, meanwhile in said.items():
-        with _products(allow_tf32=allow_tf32):
+        with _matmul_precision(allow_tf32=allow_tf32):
             assert getattr(products, name) == meanwhile
         assert getattr(products, name) == before
 
@@ -109,7 +111,7 @@ def test_one_seed_one_result(small_graph, start, snapshot, same):
 def test_draws_and_modes_of_the_caller_do_not_matter(small_graph, start, snapshot, same):
     result = snapshot(finished(start(small_graph, own_encoder())))
     run = start(small_graph, own_encoder())
-    for step in run.iterate(6):
+    for step in iterate(run, 6):
         torch.rand(7)
         torch.manual_seed(int(step.total))
         run.task.modules.eval()
@@ -124,7 +126,7 @@ def test_the_caller_s_generator_is_left_alone(small_graph, start):
 
 def test_runs_side_by_side_do_not_touch_each_other(small_graph, start, snapshot, same):
     first, second = start(small_graph), start(small_graph, "sage", objective="infonce")
-    for _ in zip(first.iterate(6), second.iterate(6), strict=True):
+    for _ in zip(iterate(first, 6), iterate(second, 6), strict=True):
         pass
     assert same(snapshot(first), snapshot(finished(start(small_graph))))
     assert same(snapshot(second), snapshot(finished(start(small_graph, "sage", objective="infonce"))))
@@ -132,11 +134,11 @@ def test_runs_side_by_side_do_not_touch_each_other(small_graph, start, snapshot,
 
 def test_a_loop_that_was_left_goes_on(small_graph, start, snapshot, same):
     run = start(small_graph)
-    for _ in run.iterate(6):
+    for _ in iterate(run, 6):
         if run.iteration == 2:
             break
     assert run.iteration == 2
-    assert list(run.iterate(2)) == []
+    assert list(iterate(run, 2)) == []
     assert same(snapshot(finished(run)), snapshot(finished(start(small_graph))))
 
 
@@ -162,7 +164,7 @@ class Recorder:
 def test_banks_advance_after_the_optimiser_and_before_the_caller_looks():
     task = Recorder()
     run = Run(task, lr=0.25, weight_decay=0.0)
-    for _ in run.iterate(2):
+    for _ in iterate(run, 2):
         task.seen.append(("yield", run.iteration))
         task.modules.eval()
     whats, values = zip(*task.seen, strict=True)
@@ -211,6 +213,6 @@ def test_runs_that_are_behind_go_first_and_runs_may_be_taken_out(small_graph, st
 
 
 def test_a_step_does_not_keep_its_graph(small_graph, start):
-    for step in start(small_graph).iterate(2):
+    for step in iterate(start(small_graph), 2):
         tensors = [step.total, *step.numbers.values(), *step.outputs[:2], step.outputs[2].total]
         assert all(not tensor.requires_grad for tensor in tensors)

@@ -9,15 +9,15 @@ import torch
 from torch import nn
 
 from signnap import SIGNNAP, Graph, InfoNCE
-from signnap.contracts import Encoder
 from signnap.graph import as_dense, compact
+from signnap.interfaces import Encoder
 from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS
 from signnap.ops.triton import MAX_DIM
 from signnap.perturb.feature_noise import NOISES
 from signnap.registry import ENCODERS
-from signnap.train.checkpoint import RunFolder
-from signnap.train.loop import lockstep
+from signnap.train.loop import iterate, lockstep
+from signnap.train.run_folder import RunFolder
 
 pytestmark = [
     pytest.mark.gpu,
@@ -31,7 +31,7 @@ def gpu_graph(small_graph):
 
 
 def losses(run, until=12, **options):
-    return [float(step.total) for step in run.iterate(until, **options)]
+    return [float(step.total) for step in iterate(run, until, **options)]
 
 
 @pytest.mark.parametrize("share", [1, 8])
@@ -68,7 +68,7 @@ def test_looks_between_recorded_iterations_change_nothing(name, gpu_graph):
     for looks in (True, False):
         model = kind(**used)
         run, totals = model.run(model.may_see(gpu_graph, model.settings_for(gpu_graph.name).split)), []
-        for step in run.iterate(8):
+        for step in iterate(run, 8):
             if looks:
                 run.task.describe(step, run.encoder)
             totals.append(float(step.total))

@@ -9,7 +9,8 @@ from torch import nn
 
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
-from signnap.train.checkpoint import RunFolder
+from signnap.train.loop import iterate
+from signnap.train.run_folder import RunFolder
 
 SMALL = {"dim": 8, "negatives": 16, "temperature": 0.5}
 
@@ -102,32 +103,32 @@ def test_a_best_iteration_that_does_not_fit(change, small_graph, tmp_path):
 
 def test_a_state_from_before_there_was_a_best_iteration_continues(small_graph, start, snapshot, same):
     whole, first, second = (start(small_graph) for _ in range(3))
-    list(whole.iterate(6)), list(first.iterate(3))
+    list(iterate(whole, 6)), list(iterate(first, 3))
     state = snapshot(first)
     del state["best"]
     second.restore(state)
-    list(second.iterate(6))
+    list(iterate(second, 6))
     assert same(snapshot(second), snapshot(whole))
 
 
 def test_how_an_average_lies_in_a_file_does_not_matter(small_graph, start, snapshot, same):
     """The optimiser takes what lies elsewhere, or all in one place, for as many numbers in a row."""
     whole, first, second = (start(small_graph) for _ in range(3))
-    list(whole.iterate(6)), list(first.iterate(3))
+    list(iterate(whole, 6)), list(iterate(first, 3))
     state = snapshot(first)
     for found in state["optimizer"]["state"].values():
         found["exp_avg"] = found["exp_avg"].t().contiguous().t() if found["exp_avg"].dim() == 2 else found["exp_avg"]
     second.restore(state)
-    list(second.iterate(6))
+    list(iterate(second, 6))
     assert same(snapshot(second), snapshot(whole))
 
 
 def test_a_state_is_copied(small_graph, start, snapshot, same):
     first, second = start(small_graph), start(small_graph)
-    list(first.iterate(3))
+    list(iterate(first, 3))
     state, before = snapshot(first), snapshot(first)
     second.restore(state)
-    list(second.iterate(6))
+    list(iterate(second, 6))
     assert same(state, before)
 
 
@@ -154,9 +155,9 @@ def test_parameters_without_gradients_have_no_state(small_graph, tmp_path):
 def test_a_scheduled_rate_is_that_of_the_iteration(small_graph, start, snapshot, same):
     """On a GPU the rate of a schedule is saved as a tensor."""
     whole, first, second = (start(small_graph, schedule="linear:0.5", iterations=6) for _ in range(3))
-    list(whole.iterate(6)), list(first.iterate(3))
+    list(iterate(whole, 6)), list(iterate(first, 3))
     state = snapshot(first)
     group(lr=torch.tensor(0.25))(state)
     second.restore(state)
-    list(second.iterate(6))
+    list(iterate(second, 6))
     assert same(snapshot(second), snapshot(whole))

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from signnap.train import session as module
-from signnap.train.checkpoint import RunFolder
 from signnap.train.health import Collapsed, Health
+from signnap.train.run_folder import RunFolder
 from signnap.train.session import Interrupted, Timetable, Trainee, train
 
 

@@ -11,6 +11,7 @@ import sys
 
 from ..errors import SignnapError
 from .output import say
+from .process import keep_freed_memory
 
 
 def main() -> None:
@@ -21,6 +22,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± shows another sign for it
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # half-written files go on the way out
+    keep_freed_memory()
     try:
         _run()
     except SignnapError as error:

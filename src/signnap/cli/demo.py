@@ -20,8 +20,8 @@ from ..graph import Graph, SparseFeatures
 from ..methods.signnap import SIGNNAP
 from ..perturb.edges import DropEdge
 from ..storage import expect_folder, stat_regular, write_regular
-from ..train.checkpoint import RunFolder
 from ..train.progress import Report, silent
+from ..train.run_folder import RunFolder
 from ..train.session import Interrupted
 
 ITERATIONS = 400

@@ -105,7 +105,7 @@ def _names(text: str) -> list[str]:
 
 def _trained_on(runs: Sequence[Path]) -> list[str] | None:
     """The features of the first that is a folder."""
-    from ..train.checkpoint import RunFolder
+    from ..train.run_folder import RunFolder
 
     for folder in [RunFolder(run) for run in runs if os.path.isdir(run)]:
         folder.expect()

@@ -144,7 +144,7 @@ def _recorded(out: Path, seeds: list[int] | None) -> dict[str, Any]:
 
     Seeds that are new have none: they are trained as the others were.
     """
-    from ..train.checkpoint import RunFolder
+    from ..train.run_folder import RunFolder
 
     run = RunFolder(out)
     folders = [run] if seeds is None else [RunFolder(run.seed_folder(seed)) for seed in seeds]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from ..contracts import Encoder
 from ..errors import SignnapError, unknown_name
 from ..graph import View, drop_features, multiply_all
+from ..interfaces import Encoder
 from ..ops.dense import matmul
 from ..ops.dropout import dropout
 

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..contracts import Encoder
 from ..errors import SignnapError
 from ..graph import Operator, Pattern, View, multiply
+from ..interfaces import Encoder
 from ..ops.sparse import spmm
 from .conv import SymmetricConvolution
 

@@ -7,9 +7,9 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..contracts import Encoder
 from ..errors import SignnapError
 from ..graph import View, drop_features, multiply
+from ..interfaces import Encoder
 from ..ops.dense import matmul
 from ..ops.dropout import dropout
 from ..ops.sparse import attention, spmm

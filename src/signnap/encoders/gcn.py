@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from ..contracts import Encoder
 from ..graph import View, multiply, multiply_all
+from ..interfaces import Encoder
 from ..ops.dense import matmul
 from ..ops.dropout import dropout
 from ..ops.sparse import convolve

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from .. import rng
-from ..contracts import Encoder
 from ..errors import SignnapError
+from ..interfaces import Encoder
 from .gat import GATStack
 from .gcn import GCNStack, GraphConvolution
 from .sage import SAGEStack

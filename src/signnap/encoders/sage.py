@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..contracts import Encoder
 from ..graph import View, drop_features, multiply
+from ..interfaces import Encoder
 from ..ops.dense import matmul
 from ..ops.dropout import dropout
 

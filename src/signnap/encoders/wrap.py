@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..contracts import Encoder
 from ..errors import SignnapError
 from ..graph import View, as_dense
+from ..interfaces import Encoder
 from ..registry import ENCODERS
 
 

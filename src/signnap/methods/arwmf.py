@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..contracts import Encoder
 from ..encoders.wrap import Table
 from ..graph import Operator, Pattern, SparseFeatures, View, multiply, row_normalized
+from ..interfaces import Encoder
 from ..rng import generator
 from ..train.progress import Report
 from .baseline_settings import ArwmfSettings

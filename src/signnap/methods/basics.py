@@ -8,7 +8,7 @@ from math import inf
 
 from ..data.splits import parse_split
 from ..errors import SignnapError
-from ..train.rates import rate_factor
+from ..train.schedules import rate_factor
 
 #: Names of settings, and what a value of theirs has to be; a method has some of them.
 _WHOLE = ("dim", "hidden", "projector", "layers", "heads", "negatives", "iterations", "hops")

@@ -11,11 +11,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
 from .. import rng
-from ..contracts import Encoder, Objective, Terms
 from ..encoders.conv import ConvolutionalStack
 from ..graph import Graph, View
+from ..interfaces import Encoder, Objective, Step, Terms
 from ..ops.dense import Linear
-from ..train.loop import Step
 from .baseline_settings import BgrlSettings
 from .contrastive import TwoViewMethod
 from .sizes import Sizes

@@ -7,9 +7,9 @@ from typing import Any, Generic, TypeVar
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ..contracts import Encoder, Objective, Perturbation
 from ..encoders.conv import ConvolutionalStack
 from ..graph import Graph, View
+from ..interfaces import Encoder, Objective, Perturbation
 from ..objectives.all_pairs import AllPairs
 from ..objectives.decorrelation import CCA, BarlowTwins
 from ..perturb.compose import build_perturbation

@@ -10,11 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from .. import rng
-from ..contracts import Encoder, Objective, Terms
 from ..encoders.conv import ConvolutionalStack
 from ..graph import Graph, View, multiply
-from ..train.loop import Step, Task
-from ..train.regions import region
+from ..interfaces import Encoder, Objective, Step, Task, Terms, region
 from .baseline_settings import DgiSettings
 from .method import Method
 from .sizes import Sizes

@@ -12,7 +12,7 @@ from .. import __version__
 from ..errors import SignnapError
 from ..graph import Graph
 from ..graph.arrays import hash_of
-from ..train.checkpoint import RunFolder
+from ..train.run_folder import RunFolder
 from ..train.session import Outcome
 from .basics import Basics
 from .device import peak_memory_mb

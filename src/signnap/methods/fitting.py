@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..config import to_toml
-from ..contracts import Objective
 from ..errors import SignnapError
 from ..graph import Graph
-from ..train.checkpoint import RunFolder
+from ..interfaces import Objective
 from ..train.health import Health
 from ..train.profile import Profiler
 from ..train.progress import Report
 from ..train.progress import progress as show_progress
+from ..train.run_folder import RunFolder
 from ..train.session import Interrupted, Outcome, Timetable, Trainee, train
 from .device import choose_device
 from .facts import check_resumable, label_facts, run_facts

@@ -10,12 +10,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, embedding
 
 from .. import rng
-from ..contracts import Encoder, Objective, Terms
 from ..encoders.subgraphs import SubgraphGCN, SubgraphGIN, positional
 from ..graph import Graph, View
+from ..interfaces import Encoder, Objective, Step, Task, Terms, region
 from ..ops.geometry import alignment
-from ..train.loop import Step, Task
-from ..train.regions import region
 from ..walks import Neighbours
 from ..walks.restart import Subgraphs, first_visits, induced, visits
 from .gcc_settings import AttributedGccSettings, GccSettings

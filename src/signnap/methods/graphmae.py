@@ -9,14 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from .. import rng
-from ..contracts import Encoder
 from ..encoders.gat import GATLayer, GATStack
 from ..graph import Graph, View
+from ..interfaces import Encoder, Step, Task, region
 from ..objectives.reconstruction import product_cosines, sharpened, unit_rows
 from ..ops.dense import Linear
 from ..ops.dropout import dropout
-from ..train.loop import Step, Task
-from ..train.regions import region
 from .baseline_settings import GraphmaeSettings
 from .method import Method
 from .sizes import Sizes

@@ -16,15 +16,15 @@ from torch.nn.parameter import is_lazy
 
 from .. import rng
 from ..config import build, to_toml
-from ..contracts import Encoder
 from ..data.load import load_graph
 from ..data.splits import make_split
 from ..errors import SignnapError, unknown_name
 from ..graph import Graph, View
-from ..train.checkpoint import RunFolder
-from ..train.loop import Run, Task
+from ..interfaces import Encoder, Task
 from ..train.progress import Report, silent
-from ..train.rates import rate_factor
+from ..train.run import Run
+from ..train.run_folder import RunFolder
+from ..train.schedules import rate_factor
 from ..train.session import Outcome
 from .basics import Basics
 from .columns import as_trained

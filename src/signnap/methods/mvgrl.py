@@ -7,9 +7,9 @@ import math
 import torch
 from torch import Tensor
 
-from ..contracts import Encoder, Terms
 from ..encoders.diffusion import EdgesAndDiffusion
 from ..graph import Graph, View
+from ..interfaces import Encoder, Terms
 from .baseline_settings import MvgrlSettings
 from .dgi import OriginalCritic, Shuffling
 from .method import Method

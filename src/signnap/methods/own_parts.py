@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..contracts import Terms
 from ..errors import SignnapError
 from ..graph import View
+from ..interfaces import Terms
 
 
 def described(part: Any) -> str:

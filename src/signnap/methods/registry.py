@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SignnapError, unknown_name
-from ..train.checkpoint import RunFolder
+from ..train.run_folder import RunFolder
 from .method import Method
 
 #: Where a docstring says what it follows, which is nothing for users.

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 from torch import nn
 
 from .. import rng
-from ..contracts import Encoder, Objective, Perturbation
 from ..encoders.init import nudge, redraw
 from ..encoders.wrap import build_encoder
 from ..errors import SignnapError
 from ..graph import Graph, View
+from ..interfaces import Encoder, Objective, Perturbation
 from ..perturb.compose import build_perturbation
 from ..registry import OBJECTIVES
-from ..train.checkpoint import RunFolder
+from ..train.run_folder import RunFolder
 from .method import Method
 from .settings import NUDGED, Settings
 from .sizes import Sizes

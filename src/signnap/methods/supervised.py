@@ -9,15 +9,13 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from .. import rng
-from ..contracts import Encoder, Perturbation
 from ..data.splits import make_split
 from ..encoders.wrap import build_encoder
 from ..errors import SignnapError
 from ..graph import Graph, View
+from ..interfaces import Encoder, Perturbation, Step, Task, region
 from ..perturb.compose import build_perturbation
 from ..registry import ENCODERS
-from ..train.loop import Step, Task
-from ..train.regions import region
 from .baseline_settings import SupervisedSettings
 from .method import Method, clean_view
 from .sizes import Sizes

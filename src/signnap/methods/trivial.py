@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..contracts import Encoder
 from ..graph import Graph, SparseFeatures, View, as_dense, multiply
+from ..interfaces import Encoder
 from ..rng import derive_seed
 from ..train.progress import Report
 from .baseline_settings import FixedSettings, PropagatedSettings, SvdSettings

@@ -8,12 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from .. import rng
-from ..contracts import Encoder, Objective, Perturbation, Terms
 from ..errors import SignnapError
 from ..graph import View
+from ..interfaces import Encoder, Objective, Perturbation, Step, Task, Terms, region
 from ..ops.geometry import alignment
-from ..train.loop import Step, Task
-from ..train.regions import region
 from .own_parts import changes, expect_embeddings, expect_terms, expect_view
 
 

@@ -10,12 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from .. import rng
-from ..contracts import Encoder
 from ..encoders.wrap import Table
 from ..graph import Graph, View
+from ..interfaces import Encoder, Step, Task, region
 from ..objectives.skipgram import SkipGram
-from ..train.loop import Step, Task
-from ..train.regions import region
 from ..walks import BiasedWalks, Neighbours, Starts, expected_visits, uniform_walks
 from .method import Method
 from .sizes import Sizes

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from .. import rng
-from ..contracts import Objective, Terms
 from ..errors import SignnapError
+from ..interfaces import Objective, Terms
 from ..ops.dense import Linear, linear
 from ..ops.pairwise import all_pairs_loss
 from .bank import expect_scores

@@ -7,8 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..contracts import Objective, Terms
 from ..errors import SignnapError, unknown_name
+from ..interfaces import Objective, Terms
 from ..ops.triton import PRECISIONS, usable
 
 

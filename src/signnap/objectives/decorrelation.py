@@ -11,8 +11,8 @@ import math
 import torch
 from torch import Tensor
 
-from ..contracts import Objective, Terms
 from ..errors import SignnapError
+from ..interfaces import Objective, Terms
 from ..ops.dense import matmul
 from ..ops.geometry import ROUNDING
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ..contracts import Terms
+from ..interfaces import Terms
 from ..ops.contrast import BinaryRule, SoftmaxRule, contrast, log_normaliser
 from .bank import BankObjective, draw_negatives
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from ..contracts import Objective, Terms
+from ..interfaces import Objective, Terms
 
 #: Number of negatives per walk, common to all its positions.
 SHARED = 64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ..contracts import Perturbation
 from ..errors import SignnapError
 from ..graph import View
+from ..interfaces import Perturbation
 from .edges import DropEdge
 from .feature_noise import FeatureNoise, MaskFeatures
 

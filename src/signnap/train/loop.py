@@ -1,209 +1,34 @@
-"""The only loop that trains encoders.
+"""The only loop that trains encoders. On a GPU it replays a recorded iteration of all runs with one launch.
 
-A method supplies a task; callers look at what each iteration yields, and may stop.
+An iteration starts about a hundred small kernels, and starting them one by one takes longer than running them. Their
+shapes are static and all randomness comes from generators, so one recording (a CUDA graph) serves every iteration: each
+replay draws new views, negatives and dropout masks. Several runs are branches of one recording and share the device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from typing import Any
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from .. import rng
-from ..errors import SignnapError
-from ..graph import View
-from ..ops.geometry import spread
-from .best import Best
-from .capture import Launcher
-from .pages import keep_freed_pages
-from .regions import region
-from .saved import expect_state_of, take_over
+from ..interfaces import Step
+from .run import Run
 
+_log = logging.getLogger(__name__)
 
-@dataclass(frozen=True)
-class Step:
-    """What one iteration computed: the loss to minimise, numbers to log, and, detached, what ``advance`` needs.
-
-    ``watched`` is what the best iteration has the lowest value of; None: the loss.
-    """
-
-    total: Tensor
-    numbers: dict[str, Tensor]
-    outputs: tuple[Any, ...] = field(default=())
-    watched: Tensor | None = None
-
-
-class Task:
-    """What a method hands to the loop.
-
-    ``view`` is the clean graph, which the run is for. ``modules`` holds everything that a checkpoint must restore,
-    learnable or not; what embeds is its ``encoder``. ``generators`` are its sources of randomness by purpose; a step
-    draws from nothing else. ``allow_tf32`` allows a GPU to multiply in tf32.
-    """
-
-    view: View
-    modules: nn.ModuleDict
-    generators: dict[str, torch.Generator]
-    allow_tf32: bool
-
-    def step(self) -> Step:
-        """Compute the loss of one iteration; change nothing but the generators."""
-        raise NotImplementedError
-
-    def advance(self, step: Step) -> None:
-        """Update state that is not learned by gradient (memory banks), after the optimiser."""
-
-    def describe(self, step: Step, encoder: nn.Module) -> dict[str, float]:
-        """Numbers that are too dear to compute every time, about what the run would give by now with this encoder.
-
-        The embeddings of the iteration itself would not do: in dropout's noise, nodes differ that are all the same.
-        """
-        with _resting(encoder, self.view.stored.device):
-            return spread(self.embedding(step, encoder))
-
-    def embedding(self, step: Step, encoder: nn.Module) -> Tensor:
-        """What an encoder makes of the clean graph."""
-        return encoder(self.view)
-
-
-class Run:
-    """A task, its optimiser and how far they are: everything that a resumed run needs.
-
-    ``factor`` is that of the learning rate at an iteration (None: always 1), ``clip`` a limit to the norm of the
-    gradient (0: none), and ``decoupled`` takes weight decay out of the gradient (AdamW). With ``patience`` the run is
-    over when the watched number has not fallen for so many iterations, and ``encoder`` is that of the lowest.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        lr: float,
-        weight_decay: float,
-        *,
-        factor: Callable[[int], float] | None = None,
-        decoupled: bool = False,
-        clip: float = 0.0,
-        patience: int = 0,
-    ) -> None:
-        self.task, self.factor, self.clip = task, factor, clip
-        self.iteration = 0
-        parameters = [p for p in task.modules.parameters() if p.requires_grad]
-        if not parameters:
-            raise SignnapError("there is nothing to learn: expected an encoder with at least one parameter")
-        self.on_gpu = parameters[0].is_cuda
-        # A recorded iteration reads a rate that changes from the device.
-        self.lr, self._rate = lr, torch.tensor(lr, device=parameters[0].device) if factor and self.on_gpu else lr
-        kind = torch.optim.AdamW if decoupled else torch.optim.Adam
-        self.optimizer = kind(parameters, lr=self._rate, weight_decay=weight_decay, fused=True, capturable=self.on_gpu)
-        self.best = Best(task.modules["encoder"], patience) if patience else None
-
-    @property
-    def encoder(self) -> nn.Module:
-        """What has been learned: the encoder as it is, or as it was at its best."""
-        return self.task.modules["encoder"] if self.best is None else self.best.encoder
-
-    def is_final(self) -> bool:
-        """Whether more iterations would change nothing (this waits for the device)."""
-        return self.best is not None and self.best.is_final()
-
-    def set_rate(self) -> None:
-        """Give the optimiser the learning rate of the next iteration."""
-        if self.factor is not None:
-            rate = self.lr * self.factor(self.iteration)
-            if isinstance(self._rate, Tensor):
-                rate = self._rate.fill_(rate)
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate
-
-    def advance(self) -> Step:
-        """Compute and learn from one iteration, without counting it."""
-        with region("iteration"), _products(allow_tf32=self.task.allow_tf32) if self.on_gpu else nullcontext():
-            self.task.modules.train()
-            step = self.task.step()
-            if self.best is not None:
-                watched = step.total if step.watched is None else step.watched
-                self.best.consider(self.task.modules["encoder"], watched.detach())
-            self.optimizer.zero_grad(set_to_none=True)
-            with region("backward"):
-                step.total.backward()
-            with region("optimiser"):
-                if self.clip:
-                    nn.utils.clip_grad_norm_(self.optimizer.param_groups[0]["params"], self.clip, foreach=True)
-                self.optimizer.step()
-            with region("memory"):
-                self.task.advance(step)
-        return replace(step, total=step.total.detach())  # whoever keeps the step need not keep its graph
-
-    def iterate(self, until: int, *, capture: bool = True) -> Iterator[Step]:
-        """Train up to iteration ``until``, yielding after each one (see ``lockstep``)."""
-        for ((_, step),) in lockstep([self], until, capture=capture):
-            yield step
-            del step
-
-    def state(self) -> dict[str, Any]:
-        """The state as plain tensors and numbers, loadable with ``weights_only=True``."""
-        return {
-            "iteration": self.iteration,
-            "modules": self.task.modules.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "generators": {name: source.get_state() for name, source in self.task.generators.items()},
-            "best": {} if self.best is None else self.best.state_dict(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a saved state, bit for bit; one that does not fit is refused before anything of it is used."""
-        expect_state_of(self, state)
-        self.task.modules.load_state_dict(state["modules"])
-        take_over(self.optimizer, state["optimizer"]["state"])
-        if self.best is not None:
-            self.best.load_state_dict(state["best"])
-        for name, saved in state["generators"].items():
-            self.task.generators[name].set_state(saved.cpu())
-        self.iteration = state["iteration"]
-
-
-@contextmanager
-def _resting(encoder: nn.Module, device: torch.device) -> Iterator[None]:
-    """Let an encoder embed as it will after training: without dropout, without gradients, and without a trace."""
-    training = encoder.training
-    with torch.no_grad(), rng.as_default(rng.generator(0, "look", device)):
-        encoder.eval()
-        try:
-            yield
-        finally:
-            encoder.train(training)
-
-
-@contextmanager
-def _products(*, allow_tf32: bool) -> Iterator[None]:
-    """Say how matrices may be multiplied on a GPU meanwhile.
-
-    Torch has two names for it, and answers by the older one no more once it was told by the newer one.
-    """
-    products: Any = torch.backends.cuda.matmul
-    try:
-        name, before = "allow_tf32", products.allow_tf32
-    except RuntimeError:
-        name, before = "fp32_precision", products.fp32_precision
-    spoken: dict[str, Any] = {"allow_tf32": allow_tf32, "fp32_precision": "tf32" if allow_tf32 else "ieee"}
-    setattr(products, name, spoken[name])
-    try:
-        yield
-    finally:
-        setattr(products, name, before)
+#: Ordinary iterations before the recording. They compile kernels and allocate workspaces.
+WARM_UP = 3
 
 
 def lockstep(runs: list[Run], until: int, *, capture: bool = True) -> Iterator[list[tuple[Run, Step]]]:
-    """Train all runs up to iteration ``until`` together, yielding after each iteration.
+    """Train all runs up to iteration ``until`` together, and yield after each iteration.
 
-    Runs that are behind go first, and the caller may take runs out of the list. On a GPU, unless ``capture`` is off,
-    iterations are replays of a recording, and what is yielded is overwritten by the next one.
+    Runs with fewer iterations go first until they have caught up. The caller may remove runs from the list. On a GPU,
+    unless ``capture`` is false, iterations are replays of a recording, and the next one overwrites the yielded steps.
     """
-    keep_freed_pages()
     launcher: Launcher | None = None
     while runs and (at := min(run.iteration for run in runs)) < until:
         active = [run for run in runs if run.iteration == at]
@@ -213,4 +38,114 @@ def lockstep(runs: list[Run], until: int, *, capture: bool = True) -> Iterator[l
         for run in active:
             run.iteration += 1
         yield list(zip(active, steps, strict=True))
-        del steps  # or their tensors would stay in memory beside those of the next iteration
+        del steps  # otherwise their tensors would occupy memory beside those of the next iteration
+
+
+def iterate(run: Run, until: int, *, capture: bool = True) -> Iterator[Step]:
+    """Train one run up to iteration ``until``, and yield after each iteration (see ``lockstep``)."""
+    for ((_, step),) in lockstep([run], until, capture=capture):
+        yield step
+        del step
+
+
+class Launcher:
+    """Advances its runs by one iteration per call."""
+
+    def __init__(self, runs: Sequence[Run], *, capture: bool = True) -> None:
+        self.runs = list(runs)
+        self._capture = capture and all(run.on_gpu for run in runs)
+        self._calls = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._steps: list[Step] = []
+
+    def __call__(self) -> list[Step]:
+        self._calls += 1
+        for run in self.runs:
+            run.set_rate()
+        if self._capture and self._calls == WARM_UP:
+            steps, obstacle = _advance_checked(self.runs)
+            self._capture = not obstacle
+            if obstacle:
+                _log.info("training without a recorded graph: a part of this model %s", obstacle)
+            return steps
+        if self._capture and self._calls > WARM_UP:
+            if self._graph is None:
+                self._record()
+            if self._graph is not None:
+                self._graph.replay()
+                return self._steps
+        return [run.advance() for run in self.runs]
+
+    def _record(self) -> None:
+        """Record one iteration of every run, each on its own stream so that the runs may overlap."""
+        generators = [source for run in self.runs for source in run.task.generators.values()]
+        touched = [*generators, *torch.cuda.default_generators]
+        states = [source.get_state() for source in touched]
+        graph = torch.cuda.CUDAGraph()
+        for source in generators:
+            graph.register_generator_state(source)
+        streams, outside = [torch.cuda.Stream() for _ in self.runs], torch.cuda.current_stream()
+        try:
+            with torch.cuda.graph(graph):
+                main = torch.cuda.current_stream()
+                for run, stream in zip(self.runs, streams, strict=True):
+                    stream.wait_stream(main)
+                    with torch.cuda.stream(stream):
+                        self._steps.append(run.advance())
+                for stream in streams:
+                    main.wait_stream(stream)
+        except RuntimeError as error:
+            self._capture, self._steps = False, []
+            _forget_recording(touched, states)
+            reason = str(error).splitlines()[0]
+            _log.info("training without a recorded graph: recording one iteration failed (%s)", reason)
+            return
+        finally:
+            torch.cuda.set_stream(outside)  # a failed recording leaves its own stream as the current one
+        # The recording resets the generators on its stream. On a busy device this may happen after the first replay has
+        # set their offsets, and that replay would then draw the numbers of another iteration.
+        torch.cuda.synchronize()
+        self._graph = graph
+
+
+def _advance_checked(runs: Sequence[Run]) -> tuple[list[Step], str]:
+    """Advance the runs, and return why an iteration of them cannot be recorded (an empty string: it can)."""
+    before = torch.cuda.get_sync_debug_mode()
+    known = [addresses(run.task.modules) for run in runs]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            steps = [run.advance() for run in runs]
+        finally:
+            torch.cuda.set_sync_debug_mode(before)
+    waits = [w for w in caught if "synchronizing CUDA operation" in str(w.message)]
+    if waits:
+        return steps, f"waits for the device (first in {waits[0].filename}, line {waits[0].lineno})"
+    moved = [name for run, old in zip(runs, known, strict=True) for name in replaced(old, run.task.modules)]
+    return steps, f"replaces {moved[0]} instead of changing it in place" if moved else ""
+
+
+def replaced(before: dict[str, float], modules: nn.Module) -> list[str]:
+    """The names whose address or number differs from ``before``, which ``addresses`` returned earlier."""
+    return [name for name, address in addresses(modules).items() if before.get(name) != address]
+
+
+def addresses(modules: nn.Module) -> dict[str, float]:
+    """The addresses of the tensors of modules, and their plain numbers: a recording keeps both as they were then."""
+    tensors = {name: value.data_ptr() for name, value in modules.state_dict(keep_vars=True).items()}
+    numbers = {
+        f"{place}.{name}": value
+        for place, module in modules.named_modules()
+        for name, value in vars(module).items()
+        if type(value) in (int, float)
+    }
+    return tensors | numbers
+
+
+def _forget_recording(generators: Sequence[torch.Generator], states: Sequence[torch.Tensor]) -> None:
+    """Give each generator that a failed recording has used a new internal state with the old content."""
+    for source, state in zip(generators, states, strict=True):
+        fresh = torch.Generator(source.device)
+        fresh.set_state(state)
+        source.graphsafe_set_state(fresh.graphsafe_get_state())

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from ..errors import SignnapError
-from .checkpoint import RunFolder
+from ..interfaces import Step
 from .health import Collapsed, Health
-from .loop import Run, Step, lockstep
+from .loop import lockstep
 from .profile import Profile, Profiler
 from .progress import Report, silent
+from .run import Run
+from .run_folder import RunFolder
 
 _log = logging.getLogger(__name__)
 

@@ -20,6 +20,7 @@ from signnap.graph import Graph
 from signnap.methods.settings import Settings
 from signnap.methods.signnap import SIGNNAP
 from signnap.ops.dense import processor_name
+from signnap.train.loop import iterate
 
 from .limits import matmul_rate, step_operations
 from .twins import DenseGraceStep, PerAnchorStep, pyg, scatter_propagation
@@ -83,7 +84,7 @@ def measure_speed() -> dict[str, Any]:
 
 def training_step(graph: Graph, **changes: Any) -> Callable[[], Any]:
     """Return one full iteration of SIGNNAP (GCN, K=1024, width 128, paper preset) as the training loop runs it."""
-    iterations = SIGNNAP(**changes).run(graph).iterate(until=10**9)
+    iterations = iterate(SIGNNAP(**changes).run(graph), until=10**9)
     return lambda: next(iterations)
 
 

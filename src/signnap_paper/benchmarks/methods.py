@@ -18,6 +18,7 @@ from signnap import Graph, load_graph
 from signnap.methods.method import Method
 from signnap.methods.registry import method_class
 from signnap.methods.settings import METHODS
+from signnap.train.loop import iterate
 
 from ..provenance import failure
 from .record import Record
@@ -108,7 +109,7 @@ def _measured(graph: Graph, model: Method, turns: Turns) -> dict[str, Any]:
 
 def training_step(model: Method, graph: Graph) -> Callable[[], Any]:
     """Return one iteration as the training loop runs it."""
-    iterations = model.run(graph).iterate(until=10**9)
+    iterations = iterate(model.run(graph), until=10**9)
     return lambda: next(iterations)
 
 

@@ -20,7 +20,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cosine_similar
 from signnap.errors import SignnapError
 from signnap.graph import Graph, as_dense
 from signnap.methods.method import clean_view
-from signnap.train.rates import rate_factor
+from signnap.train.schedules import rate_factor
 
 
 def pyg(module: str) -> Any:

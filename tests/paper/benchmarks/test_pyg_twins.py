@@ -6,6 +6,7 @@ import torch
 from signnap import rng
 from signnap.graph import as_dense
 from signnap.methods.registry import method_class
+from signnap.train.loop import iterate
 
 pytestmark = pytest.mark.usefixtures("pyg")
 SAME_VIEWS = dict.fromkeys(("drop_edge", "drop_edge_2", "mask_features", "mask_features_2"), 0.0)
@@ -56,14 +57,14 @@ def test_epochs_have_the_same_losses(twins, small_graph, name):
     run, twin = alike(twins, name, small_graph)
     with rng.as_default(rng.generator(0, "views")):  # the shuffling of DGI
         theirs = [twin() for _ in range(4)]
-    ours = [float(step.numbers["loss"]) for step in run.iterate(until=4)]
+    ours = [float(step.numbers["loss"]) for step in iterate(run, until=4)]
     assert theirs == pytest.approx(ours, rel=1e-5, abs=1e-5)
     assert len(set(theirs)) > 2  # it learns
 
 
 def test_the_target_follows_as_ours_does(twins, small_graph):
     run, twin = alike(twins, "bgrl", small_graph)
-    for _ in run.iterate(until=3):
+    for _ in iterate(run, until=3):
         twin()
     ours = [layer.weight for layer in run.task.target.encoder.layers]
     theirs = [convolution.lin.weight.t() for convolution in twin.target.convolutions]

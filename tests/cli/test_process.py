@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from signnap.train.pages import keep_freed_pages
+from signnap.cli.process import keep_freed_memory
 
 #: Write to twenty blocks, free them, and do it again: how many pages had to be handed out then?
 PROGRAM = """
 import resource
 import torch
-from signnap.train.pages import keep_freed_pages
+from signnap.cli.process import keep_freed_memory
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -34,7 +34,7 @@ def faults_after(before, size):
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have rules of their own")
 @pytest.mark.parametrize("size", [2**18, 2**21], ids=["20 MiB", "160 MiB"])
 def test_freed_pages_are_kept(size):
-    assert faults_after("keep_freed_pages()", size) < faults_after("", size) / 2
+    assert faults_after("keep_freed_memory()", size) < faults_after("", size) / 2
 
 
 @pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
@@ -43,4 +43,4 @@ def test_another_c_library_is_left_alone(error, monkeypatch):
         raise error
 
     monkeypatch.setattr("ctypes.CDLL", refuse)
-    keep_freed_pages()
+    keep_freed_memory()

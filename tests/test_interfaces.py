@@ -12,9 +12,9 @@ from torch import nn
 import signnap
 from dense import asymmetric_view, permuted, source_of
 from signnap import Compose, DropEdge, DropUnimportant, FeatureNoise, MaskFeatures, perturb
-from signnap.contracts import Encoder, Objective, Perturbation, Terms
 from signnap.encoders.wrap import build_encoder
 from signnap.graph import Graph, SparseFeatures, View, as_dense
+from signnap.interfaces import Encoder, Objective, Perturbation, Terms
 from signnap.perturb.feature_noise import NOISES
 from signnap.perturb.importance import CENTRALITIES
 from signnap.registry import ENCODERS

@@ -35,7 +35,7 @@ from ..storage import (
     stat_regular,
     write_regular,
 )
-from .loop import Run
+from .run import Run
 from .run_info import HASHES, RunInfo
 
 _log = logging.getLogger(__name__)
