@@ -1,4 +1,4 @@
-"""``signnap report``: one file of a folder of results."""
+"""``signnap report`` makes one file of a folder of results."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""``signnap reproduce``: a table from rows, made piece by piece, and one sentence where it cannot be."""
+"""``signnap reproduce``: tables made of rows in several commands, and one sentence for each error."""
 
 import json
 import os
@@ -25,7 +25,7 @@ SPLIT = "per-class:10:10"
 
 
 def figure(method, graph, **settings):
-    """One that nobody reported: zero is always exceeded."""
+    """Return an invented figure of zero, which every accuracy exceeds."""
     probe = "none" if method == "supervised" else "logistic"
     return {"method": method, "graph": graph, "settings": settings, "split": SPLIT, "probes": [probe], "mean": 0.0,
             "own": True, "source": "nobody"}  # fmt: skip
@@ -41,7 +41,7 @@ FIGURES = [
 
 @pytest.fixture
 def small(monkeypatch):
-    """A table of three cells on small graphs; the graphs that were loaded."""
+    """A table of three cells on small graphs; the fixture is the list of loaded graphs."""
     names = []
 
     def load(name):
@@ -187,7 +187,7 @@ def test_a_quick_try_is_no_result(small, command):
 
 @pytest.fixture
 def two(small, monkeypatch):
-    """Two targets that share a cell; the second is a figure. What their pages say is which seeds they have."""
+    """Two targets that share a cell; the second is a figure. Their pages show the seeds of each cell."""
     rules = {"split": SPLIT, "probe": "logistic", "probe_seeds": 1}
     raw, dgi = Cell("raw", "cora", **rules), Cell("dgi", "cora", FIGURES[1]["settings"], **rules)
     known = lambda results, cell, seeds: (results.find(cell, seeds) or {}).get("seeds")

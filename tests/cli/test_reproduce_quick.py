@@ -1,4 +1,4 @@
-"""``make reproduce-quick`` in miniature: every table and figure of the paper, on one small graph instead of six."""
+"""``make reproduce-quick`` on one small graph: every table and figure of the paper is made."""
 
 import json
 import os

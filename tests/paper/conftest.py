@@ -1,4 +1,4 @@
-"""What tests of whole tables share."""
+"""Fixtures for tests that fill whole tables."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from signnap_paper.results import Results
 
 @pytest.fixture
 def loaded(monkeypatch):
-    """Every name is that of a small graph; the names that were loaded, in order."""
+    """Every name loads a small graph; the fixture is the list of names loaded so far."""
     names = []
 
     def load(name):
@@ -29,7 +29,7 @@ def loaded(monkeypatch):
 
 @pytest.fixture
 def short_probes(monkeypatch):
-    """A fiftieth of the epochs and a few strengths judge as well what is judged here."""
+    """Use a fiftieth of the epochs and few regularisation strengths, which is enough for these tests."""
     monkeypatch.setattr(logistic, "GRID", (0.1, 10.0))
     for name, settings in PROBES.items():
         if settings is not None:
@@ -38,7 +38,7 @@ def short_probes(monkeypatch):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Which cells were trained: method and graph, in order, however their encoder seeds were."""
+    """The list of trained cells, as method and graph; a cell counts once, however its seeds were trained."""
     begun, fit_seeds = [], Method.fit_seeds
 
     def spy(self, graph, seeds, **options):

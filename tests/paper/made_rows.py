@@ -1,4 +1,4 @@
-"""Rows that nobody trained, and pages read back."""
+"""Rows without training, and a parser for the tables of pages."""
 
 import re
 
@@ -9,7 +9,7 @@ SHOWN = "72.00 ± 1.41"  # … and how a page shows them
 
 
 def row(test, **more):
-    """What the runner would write about encoder seeds 0, 1, … with this test accuracy in %, probe by probe."""
+    """Make the row that the runner writes for encoder seeds 0, 1, … with this test accuracy in %, probe by probe."""
     seeds = len(test)
     common = {"seeds": [*range(seeds)], "seconds": 4.4, "iterations": [7] * seeds, "val": test, "device": "Fast One"}
     return {**common, "test": test, **more}
@@ -24,7 +24,7 @@ def settings_of(cell):
 
 
 def tables_of(page):
-    """Every table of a page as lists of fields; all rows have as many as the header, and a rule stands below that."""
+    """Return every table of a page as lists of fields, and check that each is well formed."""
     blocks = [block.splitlines() for block in re.split(r"\n\s*\n", page) if block.startswith("|")]
     assert sum(map(len, blocks)) == page.count("\n|") + page.startswith("|"), "a table begins amid a paragraph"
     tables = []
@@ -38,13 +38,13 @@ def tables_of(page):
 
 
 def table_of(page):
-    """The only table of a page, without the rule."""
+    """Return the only table of a page."""
     (table,) = tables_of(page)
     return table
 
 
 def leaves(value):
-    """The numbers in nested lists and dictionaries."""
+    """Return the numbers in nested lists and dictionaries."""
     if isinstance(value, dict):
         value = [*value.values()]
     if isinstance(value, list):
@@ -53,7 +53,7 @@ def leaves(value):
 
 
 def looked(cell, value, seeds):
-    """What the looks of a cell may have found, one for every seed; all its numbers tell the same ``value``."""
+    """Make the measurements of a cell, one for every seed; all their numbers follow from ``value``."""
     curve = {"iteration": [1, 11, 21], "train": [value] * 3, "val": [value] * 3}
     found = {
         "spread": {"distance": value, "relative_distance": value + 1, "effective_rank": value + 2},

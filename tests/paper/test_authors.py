@@ -1,4 +1,4 @@
-"""The table of reported figures: every one can be run, verdicts mean what they say, and the page shows the rows."""
+"""The table of reported figures: each can be run, its verdict is right, and the page shows the rows."""
 
 import re
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_every_figure_can_be_run(figure, labelled):
     assert cell.redrawn == (cell.split.startswith("random:") and not method.uses_labels)
 
 
-def test_no_figure_stands_there_twice():
+def test_no_figure_is_listed_twice():
     seen = [(f["method"], sorted(f["settings"].items()), f["graph"], f["split"], f["own"]) for f in FIGURES]
     assert [figure for figure in seen if seen.count(figure) > 1] == []
 
@@ -92,7 +92,7 @@ FEW = [
 
 
 def cells_of(text):
-    """The sentence above a table, and its rows by the names of the columns."""
+    """Return the sentence above a table, and its rows by column name."""
     head, empty, columns, _, *lines = text.splitlines()
     assert empty == ""
     fields = lambda line: line.removeprefix("| ").removesuffix(" |").split(" | ")
@@ -101,7 +101,7 @@ def cells_of(text):
 
 @pytest.fixture
 def few(monkeypatch, tmp_path):
-    """A table of few figures, of which some were run."""
+    """A table of few figures, some of which were run."""
     monkeypatch.setattr(authors, "figures", lambda: FEW)
     results = Results(tmp_path / "rows.jsonl")
     for number, test in {0: [[79.0, 81.0], [81.0, 83.0]], 2: [[65.0]], 3: [[80.0], [82.0]], 6: [[80.0]]}.items():
@@ -134,7 +134,7 @@ def test_the_sentence_counts_own_figures_only(few):
     assert head == f"Of 5 figures that authors report for their own methods: {counted}."
 
 
-def test_nothing_is_known_of_other_cells(few, tmp_path):
+def test_cells_without_rows_are_not_run(few, tmp_path):
     head, rows = cells_of(authors.AUTHORS.page(Results(tmp_path / "none.jsonl"), 2))
     assert {row["verdict"] for row in rows} == {"not run"} and "5 not run" in head
     _, rows = cells_of(authors.AUTHORS.page(few, 1))  # the first encoder alone

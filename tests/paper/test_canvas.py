@@ -1,4 +1,4 @@
-"""Files of figures, their manner, and what they say in words."""
+"""Figure files, their style, and their notes."""
 
 import sys
 
@@ -22,7 +22,7 @@ def drawn():
     return figure
 
 
-def test_two_files_that_tell_no_date(tmp_path):
+def test_png_and_svg_contain_no_date(tmp_path):
     written = save(drawn(), tmp_path / "deep" / "figure-a.b")
     assert written == [tmp_path / "deep" / "figure-a.b.png", tmp_path / "deep" / "figure-a.b.svg"]
     assert sorted(tmp_path.glob("deep/*")) == written
@@ -37,7 +37,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
     assert [path.read_bytes() for path in save(drawn(), tmp_path / "anew")] == first
 
 
-def test_what_the_user_has_set_changes_nothing_and_is_left_alone(tmp_path):
+def test_settings_of_the_user_are_neither_used_nor_changed(tmp_path):
     first = [path.read_bytes() for path in save(drawn(), tmp_path / "first")]
     theirs = {"font.size": 20, "lines.linewidth": 9, "savefig.dpi": 30, "axes.facecolor": "red"}
     with matplotlib.rc_context(theirs):
@@ -54,7 +54,7 @@ def test_a_series_is_named_once():
     assert bare.legends == []
 
 
-def test_a_note_is_wrapped_and_takes_nothing_from_the_panels():
+def test_a_note_is_wrapped_and_leaves_the_panels_their_size():
     figure = canvas(2, 1)
     write_below(figure, "")
     assert figure.get_figheight() == 1 and figure.get_supxlabel() == ""
@@ -83,7 +83,7 @@ def test_colours_differ():
     assert len(set(module._MARKERS)) == len(module._MARKERS) == len(module.COLOURS)
 
 
-def test_styles_are_those_that_were_given_or_by_place():
+def test_styles_are_the_given_ones_or_the_next_unused():
     own = Style(module.COLOURS[0], "x")
     found = series_styles(["GRACE", "ours", "GRACE", "MVGRL"], {"ours": own, "another": own})
     assert list(found) == ["GRACE", "ours", "MVGRL"] and found["ours"] == own
@@ -93,7 +93,7 @@ def test_styles_are_those_that_were_given_or_by_place():
     assert len({*series_styles(many[:-1], {"0": own}).values()}) == len(module.COLOURS)
 
 
-def test_without_matplotlib_one_sentence_says_so(monkeypatch):
+def test_without_matplotlib_the_error_is_one_sentence(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(SignnapError, match=r"^figures need matplotlib, .*clone, pip install '\.\[paper\]'$"):

@@ -1,4 +1,4 @@
-"""Cells are values that survive JSON."""
+"""Cells are values: equal cells have equal keys, and JSON preserves them."""
 
 import json
 from dataclasses import asdict, replace
@@ -30,7 +30,7 @@ CHANGES = {
 }  # fmt: skip
 
 
-def test_every_field_tells_cells_apart():
+def test_cells_that_differ_in_any_field_have_different_keys():
     assert CHANGES.keys() == asdict(DGI).keys()
     keys = {replace(DGI, **{name: value}).key for name, value in CHANGES.items()}
     assert len(keys | {DGI.key}) == len(CHANGES) + 1

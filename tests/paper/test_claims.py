@@ -23,7 +23,7 @@ DIVERGED = {"seeds": [*range(SEEDS)], "error": "SignnapError: the embedding of n
 
 
 def accuracy(cell, good):
-    """A world where all claims are true (``good``), or one where none is: the first line that fits a cell."""
+    """Return accuracies for which all claims are true (``good``), or none is; the first matching condition counts."""
     ours, labelled, settings = cell.method == "signnap", cell.method in ("supervised", "dropedge"), cell.settings
     extreme = any(settings.get(setting) in values for setting, values in EXTREME.items())
     swept = ours and not EXTREME.keys().isdisjoint(settings)
@@ -44,7 +44,7 @@ def accuracy(cell, good):
 
 
 def look(cell, name, good):
-    """High for SIGNNAP where things are good, and for the others where they are not."""
+    """Return high values for SIGNNAP if ``good``, and high values for the others if not."""
     high = (cell.method == "signnap") == good
     if name.endswith("curves"):
         return {"iteration": [1, 11], "train": [50.0, 80.0 if high else 95.0], "val": [50.0, 85.0 if high else 75.0]}
@@ -61,20 +61,20 @@ def look(cell, name, good):
 
 
 def made(cell, good_seeds):
-    """The row of a cell whose encoder seeds live in one world or the other; they differ a little besides."""
+    """Make the row of a cell whose encoder seeds are good or not, with small differences between seeds."""
     goods = [seed in good_seeds for seed in range(SEEDS)]
     test = [[accuracy(cell, good) + 0.1 * seed] * 2 for seed, good in enumerate(goods)]
     return row(test, looks={name: [look(cell, name, good) for good in goods] for name in cell.looks})
 
 
 def results_of(path, rows):
-    """Results that hold these rows, each with its cell; written all at once, which is quicker."""
+    """Return results with these rows; writing them at once is faster than adding each."""
     path.write_text("".join(json.dumps({"cell": asdict(cell), **found}) + "\n" for cell, found in rows))
     return Results(path)
 
 
 def world(path, claim, good_seeds=range(SEEDS), instead=(), leave_out=()):
-    """The rows of a claim's cells, some of them replaced or left out."""
+    """Make the rows of a claim's cells, with some replaced or left out."""
     other = {cell.key: found for cell, found in instead}
     absent = {cell.key for cell in leave_out}
     cells = [cell for cell in claim.cells() if cell.key not in absent]
@@ -114,7 +114,7 @@ def test_unknown(name, verdict):
 
 
 @every_claim
-def test_a_claim_says_what_it_is_about(name, tmp_path):
+def test_a_claim_names_its_target_and_cells(name, tmp_path):
     claim = NAMED[name]
     assert claim.sentence.endswith(".") and claim.where and "|" not in claim.sentence
     assert {cell.key for cell in claim.cells()} <= {cell.key for cell in find_target(claim.target).recipe()}
@@ -140,7 +140,7 @@ def test_the_rule(means, singles):
 
 
 @given(st.booleans(), st.lists(st.booleans(), min_size=1, max_size=11), st.randoms())
-def test_the_rule_does_not_see_the_order_of_seeds_and_gains_by_more(means, singles, source):
+def test_the_rule_ignores_the_order_of_seeds_and_is_monotonic(means, singles, source):
     mixed = [*singles]
     source.shuffle(mixed)
     assert in_words(means, mixed) == in_words(means, singles)
@@ -207,7 +207,7 @@ def test_ranks_of_the_papers_own_numbers(tmp_path):
         ),
     ],
 )
-def test_what_the_paper_says_is_true_of_its_own_numbers(name, theirs, tmp_path):
+def test_claims_hold_for_the_papers_own_numbers(name, theirs, tmp_path):
     figure = lambda name, graph: (reported()["overall"].get(reported_as(name), {}).get(graph) or [0.0])[0]
     rows = [(cell(name, graph), constant(figure(name, graph))) for name in ROWS for graph in GRAPHS]
     verdict = decide(NAMED[name], results_of(tmp_path / "rows.jsonl", rows), SEEDS)
@@ -257,7 +257,7 @@ def test_overfitting_needs_both_and_no_ties(train, val, verdict):
     assert verdict("does not over-fit", instead=[(ours, rows)]) == "does not hold"
 
 
-def test_the_two_cosines_are_told_apart(verdict):
+def test_the_plain_and_the_centred_cosine_differ(verdict):
     flat = representations.stability_cell("DGI")
     matrix = [[1.0, 1.0], [1.0, 1.0]]
     looks = {"stability": [{"matrix": matrix, "mean": 1.0, "centred": 0.0}] * SEEDS}
@@ -266,8 +266,8 @@ def test_the_two_cosines_are_told_apart(verdict):
     assert verdict("more stable, by the centred cosine", instead=instead) == "holds (5 of 5 seeds)"
 
 
-def test_the_scaled_matrix_is_another_thing_than_its_mean(verdict):
-    """A high mean with equal entries scales to the ones of the diagonal alone."""
+def test_the_scaled_matrix_and_the_mean_cosine_differ(verdict):
+    """A matrix with a high mean but equal entries keeps only the ones of its diagonal after scaling."""
     flat = [[1.0, 0.9, 0.9], [0.9, 1.0, 0.9], [0.9, 0.9, 1.0]]
     looks = {"stability": [{"matrix": flat, "mean": 0.95, "centred": 0.0}] * SEEDS}
     instead = [(representations.stability_cell("SIGNNAP(GCN)"), constant(80.0) | {"looks": looks})]
@@ -318,7 +318,7 @@ def test_near_the_best_is_within_one_deviation(gap, text, verdict):
     assert verdict("K ≈ 1024", instead=[(rival, better)]) == text
 
 
-def test_either_share_of_dropped_edges_will_do(verdict):
+def test_either_good_share_of_dropped_edges_is_enough(verdict):
     best = lambda value: [(sweeps.swept_cell("drop_edge", value), constant(90.0))]
     assert verdict("ρ ≈ 0.3 to 0.5", instead=best(0.5)) == "holds (5 of 5 seeds)"
     assert verdict("ρ ≈ 0.3 to 0.5", instead=best(0.7)) == "does not hold"
@@ -347,7 +347,7 @@ def test_dimensions_on_every_graph(graph, verdict):
 
 @every_claim
 def test_evidence_follows_the_rows(name, tmp_path):
-    """Whoever changes a number reads another one."""
+    """A change of the rows changes the evidence."""
     claim = NAMED[name]
     before = decide(claim, world(tmp_path / "a", claim), SEEDS).evidence
     changed = claim.cells()[0 if "supervised models" in name else -1]
@@ -357,7 +357,7 @@ def test_evidence_follows_the_rows(name, tmp_path):
     assert before.endswith(".") and "|" not in before and before != after
 
 
-def test_a_shared_place_is_not_a_better_one(verdict):
+def test_a_tie_is_not_better(verdict):
     alike = [(cell("DGI", graph), made(cell("SIGNNAP(GCN)", graph), range(SEEDS))) for graph in GRAPHS]
     assert verdict("better than unsupervised peers", instead=alike) == "does not hold"
 

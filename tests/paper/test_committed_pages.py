@@ -1,4 +1,4 @@
-"""The pages of results that are kept here say what their rows say."""
+"""The committed pages are those that the committed rows make."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ def rows():
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_what_its_rows_make(name, rows, request, monkeypatch):
+def test_a_committed_page_is_made_of_the_committed_rows(name, rows, request, monkeypatch):
     if name == "table-datasets":  # it is made of the graphs themselves
         monkeypatch.setenv("SIGNNAP_DATA", str(request.getfixturevalue("raw_data")))
     made = find_target(name).text(name, rows, find_target(name).seeds)
@@ -34,12 +34,12 @@ def test_a_page_is_what_its_rows_make(name, rows, request, monkeypatch):
 
 
 @pytest.mark.skipif(not (RESULTS / "rows.jsonl").exists(), reason="there are no rows here")
-def test_every_row_that_is_kept_belongs_to_a_target(rows):
+def test_every_committed_row_belongs_to_a_target(rows):
     wanted = {cell.key for name in HOMES for cell in find_target(name).recipe()}
     assert [key for key in rows._rows if key not in wanted] == []
 
 
-def test_what_differs_is_explained_and_no_explanation_outlives_its_cell():
+def test_every_difference_is_explained_and_every_explanation_needed():
     page = PLACES["reproduction"].read_text("utf-8")
     assert "| not yet |" not in page
     assert [text for texts in explanations().values() for text in texts.values() if text not in page] == []
@@ -58,7 +58,7 @@ def test_what_differs_is_explained_and_no_explanation_outlives_its_cell():
     ],
 )
 def test_the_readme_sums_up_what_the_page_says(claim, verdict):
-    """If this fails, the rows say something else by now: write it into the README, too."""
+    """If this fails, the rows have changed the verdict: update the README."""
     (line,) = (line for line in PLACES["reproduction"].read_text("utf-8").splitlines() if f"| **{claim}**" in line)
     assert line.split(" | ")[1].startswith(verdict)
 

@@ -1,4 +1,4 @@
-"""The rows that are kept here are of the settings that the program has now."""
+"""The committed rows were trained with the settings that the program has now."""
 
 import json
 from dataclasses import asdict, fields

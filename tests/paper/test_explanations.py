@@ -1,4 +1,4 @@
-"""What is written about a cell by hand is true of the rows: words and rows change at different times."""
+"""The hand-written explanations of cells agree with the rows."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def rows():
 
 
 class Place:
-    """A cell, and where the paper's figure lies beside encoders of it."""
+    """A cell with the paper's figure beside its encoders."""
 
     def __init__(self, rows, key):
         self.rows, (self.name, _, self.graph) = rows, key.partition(" on ")
@@ -41,14 +41,14 @@ class Place:
         return summaries.accuracies(self.rows.find(self.begun_alike_cell, 5))
 
     def nudged(self, **settings):
-        """Encoders with these settings, and those that began a rounding away from them."""
+        """Return the encoders with these settings, and those with nudged first weights."""
         return first_weights.Pairs(*(self.encoders(3, **settings, **changes) for changes in ({}, {"init": "nudged"})))
 
     def where(self, encoders):
         return fidelity.Compared(self.figure, encoders).place.split()[-1]
 
     def gap(self, **changes):
-        """How far the figure is from the mean of five encoders."""
+        """Return the distance of the figure from the mean of five encoders."""
         return abs(self.figure - fmean(self.encoders(**changes)))
 
     def noisy(self, **changes):
@@ -69,7 +69,7 @@ TRIES = [{"objective": "infonce"}, {"drop_law": "bernoulli"}, OWN, FLOAT, *AFTER
 
 
 def _gain(place):
-    """By how much encoders that begin with the authors' weights are better than the others, over all cells."""
+    """Return the mean gain over all cells of encoders that begin with the authors' weights."""
     gains = []
     for key in (f"{name} on {graph}" for name in paper.SIGNNAP_ROWS for graph in paper.GRAPHS):
         each = Place(place.rows, key)
@@ -79,7 +79,7 @@ def _gain(place):
 
 
 def _lengths(rows):
-    """Mean lengths of embeddings of SIGNNAP(GCN) with two layers on pubmed: one distance in two units has them."""
+    """Derive the mean lengths of embeddings of SIGNNAP(GCN), two layers, pubmed, from the distance in two units."""
     row = rows.find(depth.smoothed_cell("SIGNNAP(GCN)", 2), 3)
     absolute, relative = (depth.spread_of(number)(row) for number in ("distance", "relative_distance"))
     return [distance / each for distance, each in zip(absolute, relative, strict=True)]
@@ -219,12 +219,12 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("key", "words"), [(key, words) for key, told in TOLD.items() for words in told])
-def test_what_is_said_of_a_figure_outside_is_true(rows, key, words):
+def test_explanations_of_figures_outside_agree_with_the_rows(rows, key, words):
     assert words in explanations()["fidelity"][key]
     assert TOLD[key][words](Place(rows, key))
 
 
-def test_all_that_is_said_of_other_pages_is_looked_at():
+def test_every_reference_to_another_page_is_checked():
     said = {key: NAMED.findall(text) for key, text in explanations()["fidelity"].items()}
     assert said == {key: [page for words in told for page in NAMED.findall(words)] for key, told in TOLD.items()}
 

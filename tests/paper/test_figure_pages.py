@@ -1,4 +1,4 @@
-"""Pages of the paper's figures: every number in its place."""
+"""The pages of the paper's figures show every number at its place."""
 
 import pytest
 from made_rows import SHOWN, TWO, failed, looked, row, settings_of, table_of, tables_of
@@ -36,7 +36,7 @@ def test_the_page_of_over_smoothing(results):
         assert lines_of(table)["GCN"] == ["–"] * 4 + ["failed"]
 
 
-def test_encoders_whose_nodes_coincide_are_told(results):
+def test_encoders_whose_nodes_coincide_are_named(results):
     panel = depth.smoothed_cell("SIGNNAP(GCN)", 10)
     assert "coincide" not in depth.OVERSMOOTHING.page(results, 2)
     looks = looked(panel, 2.0, 2)

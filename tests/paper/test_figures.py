@@ -1,4 +1,4 @@
-"""The paper's figures from made-up rows: what is drawn is what the rows say, and what is missing is said."""
+"""The paper's figures drawn from made rows: they show the numbers of the rows, and notes name what is missing."""
 
 import sys
 from math import isnan
@@ -28,7 +28,7 @@ MEASUREMENTS = {
 
 
 def fill(results, cells, seeds=(0, 1)):
-    """Accuracies that tell cells, encoders and probes apart."""
+    """Return accuracies that differ between cells, encoders and probes."""
     for number, cell in enumerate(cells):
         tests = [[60.0 + number + seed, 62.0 + number + seed] for seed in seeds]
         looks = {look: [MEASUREMENTS[look](seed) for seed in seeds] for look in cell.looks}
@@ -40,7 +40,7 @@ def fail(results, cell):
 
 
 def patchy(results, cells, start):
-    """Some rows as they should be, some that lack the first seed, some that failed; others are missing."""
+    """Rows of four kinds: complete, without the first seed, failed, and missing."""
     turned = cells[start:] + cells[:start]
     fill(results, turned[0::4])
     fill(results, turned[1::4], seeds=(1,))
@@ -57,7 +57,7 @@ def note(figure):
 
 
 def accuracy(results, cell):
-    """The obvious way to a mean and its deviation."""
+    """Compute a mean and its deviation directly."""
     encoders = [fmean(probes) for probes in results.find(cell, 2)["test"]]
     return fmean(encoders), stdev(encoders)
 
@@ -76,7 +76,7 @@ def test_the_same_rows_give_the_same_bytes(name, results, tmp_path):
 
 @pytest.mark.parametrize("name", DRAWN)
 @pytest.mark.parametrize("state", ["not run", "failed"])
-def test_a_figure_of_nothing_says_so(name, state, results):
+def test_a_figure_without_rows_says_why(name, state, results):
     for cell in DRAWN[name].recipe() if state == "failed" else ():
         fail(results, cell)
     figure = DRAWN[name].figure(results, 2)
@@ -162,7 +162,7 @@ def test_overfitting(results):
     ]  # fmt: skip
 
 
-def test_curves_that_lack_their_seed_are_said_to(results):
+def test_a_note_names_curves_without_their_seed(results):
     fill(results, depth.OVERFITTING.recipe(), seeds=(1,))
     _, train, val = depth.OVERFITTING.figure(results, 2).axes
     assert words(train) == words(val) == ["first seed not run"]

@@ -1,4 +1,4 @@
-"""Filling a table: nothing is done twice, no failure costs more than its cell, and being stopped costs little."""
+"""Filling a table: no cell is trained twice, a failure costs one cell, and a stop loses little work."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ from signnap_paper.results import Results
 pytestmark = pytest.mark.usefixtures("loaded", "short_probes")
 
 
-def test_only_what_is_missing_is_done(results, trained, loaded):
+def test_completed_cells_are_skipped(results, trained, loaded):
     cells = [tiny("raw"), tiny("dgi"), tiny("raw")]  # one of them twice
     assert fill(cells[:1], results) == 0
     before = results.find(cells[0], SEEDS)
@@ -29,7 +29,7 @@ def test_only_what_is_missing_is_done(results, trained, loaded):
     assert len(trained) == 2 and loaded == []
 
 
-def test_what_is_only_judged_otherwise_is_trained_once(results, trained):
+def test_cells_that_differ_in_judging_only_are_trained_once(results, trained):
     cells = [tiny("dgi"), tiny("dgi", probe="linear-plain", probe_seeds=2), tiny("dgi", probe="nonsense"),
              tiny("dgi", settings={"dim": 4})]  # fmt: skip
     told = []
@@ -86,7 +86,7 @@ def test_one_failure_costs_one_cell(results, trained):
     assert numbers(results.find(cells[5], SEEDS)) == expected(cells[5])
 
 
-def test_what_fails_with_one_seed_is_not_tried_with_the_next(results, monkeypatch):
+def test_a_cell_that_failed_with_one_seed_is_not_tried_with_the_next(results, monkeypatch):
     tried, told = [], []
     monkeypatch.setattr(Method, "fit_seeds", lambda self, graph, seeds, **_: tried.append((self.name, seeds)) or 1 / 0)
     cells = [tiny("raw"), tiny("dgi")]
@@ -105,7 +105,7 @@ def test_failures_are_tried_again(results, monkeypatch, trained):
     assert numbers(results.find(cells[0], SEEDS)) == expected(cells[0])
 
 
-def test_a_limit_of_nothing_begins_nothing(results, loaded, monkeypatch):
+def test_with_a_limit_of_zero_nothing_is_trained(results, loaded, monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: 5.0)  # a clock too coarse to move
     reports = []
     assert fill([tiny("raw"), tiny("dgi")], results, limit=0, report=lambda *told: reports.append(told)) == 2
@@ -132,7 +132,7 @@ def test_reports_count_what_was_there_before(results):
     assert told == [(2, "raw on a"), (3, "raw on c")]
 
 
-def test_reports_tell_how_far_a_cell_is(results):
+def test_reports_include_the_progress_of_a_cell(results):
     told = []
     assert fill([tiny("raw", "a"), tiny("dgi", "b")], results, report=lambda *one: told.append(one)) == 0
     shares, words = zip(*told, strict=True)
@@ -173,7 +173,7 @@ def test_ctrl_c_in_training_is_no_result(results, monkeypatch):
 
 @pytest.fixture
 def at_work(monkeypatch):
-    """Judges that are threads of this process, and wait until they are told to go on; those that have begun."""
+    """Workers are threads that wait for a signal; the fixture also lists those that have begun."""
     begun, go_on, judge = [], Event(), runner._judge_arrays
 
     def wait(*arguments):
@@ -200,7 +200,7 @@ def test_cells_train_while_others_are_judged(results, at_work):
     assert all(numbers(results.find(cell, 1)) == expected(cell, 1) for cell in cells)
 
 
-def test_ctrl_c_does_not_wait_for_judges_that_have_not_begun(results, at_work):
+def test_ctrl_c_does_not_wait_for_workers_that_have_not_begun(results, at_work):
     cells = [tiny("raw", name) for name in "abc"]
 
     def report(done, words):
@@ -215,7 +215,7 @@ def test_ctrl_c_does_not_wait_for_judges_that_have_not_begun(results, at_work):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
-def test_whatever_stops_it_what_is_judged_by_then_is_kept(error, results, at_work, monkeypatch):
+def test_judged_encoders_are_kept_whatever_stops_the_command(error, results, at_work, monkeypatch):
     cells, judges = [tiny("raw", name) for name in "ab"], ThreadPoolExecutor(1)
     monkeypatch.setattr(workers, "ProcessPoolExecutor", lambda *_, **__: judges)
 
@@ -240,7 +240,7 @@ def test_a_row_that_is_being_written_when_it_is_stopped_is_kept(results, monkeyp
     assert Results(results.path).missing([tiny("raw")], 1) == []
 
 
-def test_nothing_is_trained_that_cannot_be_kept(tmp_path, loaded):
+def test_nothing_is_trained_if_the_file_cannot_be_written(tmp_path, loaded):
     (tmp_path / "file").touch()
     with pytest.raises(SignnapError, match=r"cannot write .*rows\.jsonl"):
         fill([tiny("raw")], Results(tmp_path / "file" / "rows.jsonl"))

@@ -1,4 +1,4 @@
-"""What figures show: plain finite numbers, each checked against a slow and obvious twin."""
+"""Measurements for figures are finite numbers; each is compared with a slow twin."""
 
 import json
 from dataclasses import replace
@@ -34,7 +34,7 @@ def cell_with(*names, **rules):
 
 @pytest.fixture(scope="module")
 def z():
-    """Rows that know a little of their classes."""
+    """Embeddings that separate the classes a little."""
     return np.random.default_rng(0).normal(size=(len(Y), 5)).astype(np.float32) + np.eye(3, 5, dtype=np.float32)[Y]
 
 
@@ -42,7 +42,7 @@ def z():
 
 
 @pytest.mark.usefixtures("loaded")
-def test_the_contract_of_every_look(tmp_path):
+def test_the_contract_of_every_measurement(tmp_path):
     cells = [cell_with(*sorted(set(MEASUREMENTS) - LABELLED)), cell_with(*LABELLED)]
     here, elsewhere = Results(tmp_path / "here.jsonl"), Results(tmp_path / "elsewhere.jsonl")
     assert fill(cells, here) == fill(cells, elsewhere, jobs=1) == 0, elsewhere.path.read_text()
@@ -94,7 +94,7 @@ def test_spread_of_collapsed_rows(z):
     assert twice["relative_distance"] == measured("spread", z)["relative_distance"]
 
 
-def test_samples_are_the_same_every_time_and_in_order(z, monkeypatch):
+def test_samples_are_reproducible_and_sorted(z, monkeypatch):
     monkeypatch.setattr(measurements, "_SAMPLE", 20)
     chosen = measurements._sample(240, 20)
     assert len(set(chosen)) == 20 and list(chosen) == sorted(chosen) and max(chosen) > 120

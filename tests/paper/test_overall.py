@@ -71,7 +71,7 @@ def test_the_table(some):
     assert rows["G-BT: honest"][0] == "failed" and rows["GRACE: honest"][0] == "–"
 
 
-def test_how_many_are_ranked_is_said(some):
+def test_the_number_of_ranked_methods_is_shown(some):
     page = " ".join(tables.OVERALL.page(some, 2).split())
     assert "ours among 3, the paper's among 14, as it is printed there" in page
     figures = {name: reported()["overall"][name] for name in reported()["average_rank"]}

@@ -1,4 +1,4 @@
-"""Processes that train the same encoder seeds of a cell: no seed is lost, and none is told twice."""
+"""Processes that train the same encoder seeds of a cell: no seed is lost, and none is reported twice."""
 
 import tempfile
 from pathlib import Path
@@ -15,7 +15,7 @@ CELL = Cell("dgi", "cora", looks=("silhouette",))
 
 
 def block(*seeds, by=0.0, **more):
-    """What a process found for these seeds; every number tells its seed and its process."""
+    """Make the row of a process for these seeds; every number encodes its seed and its process."""
     return {
         "device": "Fast One",
         "seeds": [*seeds],
@@ -30,11 +30,11 @@ def block(*seeds, by=0.0, **more):
 
 @pytest.fixture
 def two(tmp_path):
-    """Two processes that fill one file, and have not seen each other's rows."""
+    """Two processes that fill one file and have not read each other's rows."""
     return [Results(tmp_path / "rows.jsonl") for _ in range(2)]
 
 
-def test_a_process_with_fewer_seeds_costs_no_other(two):
+def test_a_process_with_fewer_seeds_loses_no_seed_of_another(two):
     fewer, more = two
     more.add(CELL, block(*range(5)))
     fewer.add(CELL, block(*range(3), by=0.5))
@@ -43,7 +43,7 @@ def test_a_process_with_fewer_seeds_costs_no_other(two):
         assert known.find(CELL, 5) == {"cell": known.find(CELL, 5)["cell"], **block(*range(5))}
 
 
-def test_of_a_process_with_more_seeds_those_are_kept_that_are_new(two):
+def test_only_new_seeds_of_a_process_with_more_seeds_are_kept(two):
     fewer, more = two
     fewer.add(CELL, block(0, 2, collapsed={"2": "stuck"}))
     more.add(CELL, block(*range(4), by=0.5, collapsed={"0": "constant", "3": "constant"}))
@@ -58,7 +58,7 @@ def test_of_a_process_with_more_seeds_those_are_kept_that_are_new(two):
 
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, unique=True), min_size=1, max_size=4), st.data())
 @settings(max_examples=30)
-def test_whoever_is_first_with_a_seed_is_believed(blocks, data):
+def test_the_first_result_of_a_seed_is_kept(blocks, data):
     first = {}
     with tempfile.TemporaryDirectory() as folder:
         processes = [Results(Path(folder) / "rows.jsonl") for _ in range(2)]
@@ -72,7 +72,7 @@ def test_whoever_is_first_with_a_seed_is_believed(blocks, data):
             assert found["seeds"] == sorted(first) == sorted(seed for row in known for seed in row["seeds"])
 
 
-def test_a_failure_is_kept_beside_what_is_found_anew(two):
+def test_a_failure_of_one_process_keeps_results_of_another(two):
     first, other = two
     first.add(CELL, block(0, 1))
     other.add(CELL, {"seeds": [1, 2], "error": "MemoryError: "})

@@ -1,4 +1,4 @@
-"""What pages share, and those of our own tables: every number in its place."""
+"""Common parts of pages, and the pages of our own tables: every number stands at its place."""
 
 from itertools import product
 from math import isnan, prod
@@ -16,7 +16,7 @@ from signnap_paper.results import Results
 # -- what pages share --------------------------------------------------------------------------------------------------
 
 
-def test_means_as_they_are_shown():
+def test_means_as_text():
     known, halves = row([[70.0], [72.0]]), lambda row: [value / 2 for value in summaries.accuracies(row)]
     assert summaries.shown(known, 2) == "71.00 ± 1.41"
     assert summaries.shown(known, 5) == "71.00 ± 1.41 (2 seeds)"
@@ -30,7 +30,7 @@ def test_means_as_they_are_shown():
     assert [summaries.shown(None, 2), summaries.shown(failed(), 2)] == ["–", "failed"]
 
 
-def test_what_became_of_a_cell():
+def test_the_state_of_a_cell():
     assert [summaries.state(each) for each in (None, failed(), row(TWO))] == ["not run", "failed", ""]
 
 
@@ -58,7 +58,7 @@ def test_a_deviation_that_reaches_into_the_range(figure, reaches):
     assert fidelity.Compared(figure, [81.0, 83.0, 80.0], 0.5).reaches == reaches
 
 
-def test_how_far_a_figure_is():
+def test_the_distance_of_a_figure():
     draws = np.random.default_rng(0).normal(70, 2, (4000, 11))
     distances = [fidelity.Compared(one, list(ten)).distance for one, *ten in draws]
     assert abs(fmean(distances)) < 0.05  # one more of the same is Student's t with nine degrees of freedom
@@ -67,7 +67,7 @@ def test_how_far_a_figure_is():
     assert all(isnan(fidelity.Compared(85.0, encoders).distance) for encoders in ([80.0], [80.0, 80.0]))
 
 
-def test_how_many_encoders_are_below_a_figure():
+def test_the_share_of_encoders_below_a_figure():
     below = [fidelity.Compared(figure, [80.0, 82.0, 81.0, 82.0]).below for figure in (79.0, 80.0, 81.5, 82.0, 83.0)]
     assert below == [0, 0.125, 0.5, 0.75, 1]
 

@@ -1,4 +1,4 @@
-"""What is drawn is what was given: maps, matrices, curves and bars."""
+"""Maps, matrices, curves and bars show the given numbers."""
 
 from math import isnan, nan
 
@@ -104,7 +104,7 @@ def test_values_are_dots_before_a_band():
     assert figure.get_supxlabel() == "A note."
 
 
-def test_what_was_watched_is_a_plain_curve():
+def test_a_series_without_deviation_is_a_plain_curve():
     figure = curves([Panel("(b)", "iteration", "%", {"DGI": Line([1, 11], [30.0, 60.0])})])
     (line,) = figure.axes[0].lines
     assert line.get_xydata().tolist() == [[1, 30], [11, 60]] and line.get_marker() == "None"
@@ -143,7 +143,7 @@ def test_bars_stand_in_their_groups():
     assert figure.get_supxlabel().replace("\n", " ") == "The axes of accuracy do not begin at zero. A note."
 
 
-def test_an_axis_that_begins_at_zero_needs_no_word():
+def test_an_axis_that_begins_at_zero_has_no_note():
     figure = bars([Bars("pubmed", {"GCN": {"32": (3.0, 1.0)}})], ["32"], x_label="", y_label="")
     assert figure.axes[0].get_ylim()[0] == 0 and figure.get_supxlabel() == ""
 

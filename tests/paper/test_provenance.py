@@ -1,4 +1,4 @@
-"""What stands beside every number: when, where, with what, and by which command."""
+"""Facts stored with every result: date, machine, versions, command and revision."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from signnap_paper.provenance import failure, provenance
 CPU = torch.device("cpu")
 
 
-def test_what_a_number_was_made_with():
+def test_provenance_names_date_device_and_versions():
     facts = provenance(CPU)
     assert json.loads(json.dumps(facts)) == facts
     assert (facts["torch"], facts["signnap"], facts["cuda"]) == (str(torch.__version__), __version__, None)

@@ -1,4 +1,4 @@
-"""Rows taken apart: a line for every accuracy."""
+"""``signnap report FILE.jsonl``: a line for every accuracy."""
 
 from made_rows import failed, row
 
@@ -26,7 +26,7 @@ def test_a_line_for_every_probe_of_every_encoder(tmp_path):
     }  # fmt: skip
 
 
-def test_settings_are_told_apart_by_their_hash(tmp_path):
+def test_different_settings_have_different_hashes(tmp_path):
     results = Results(tmp_path / "rows.jsonl")
     for graph, lr in (("pubmed", 0.1), ("facebook", 0.2), ("coauthor_cs", 0.1)):
         resolved = {"lr": lr, "backbone": "gcn"}

@@ -1,4 +1,4 @@
-"""A page that is one file: its tables and pictures are in it, and nothing in its text is taken for HTML."""
+"""``signnap report FILE.html``: one file with all tables and pictures, in which text is never HTML."""
 
 import base64
 import sys
@@ -29,7 +29,7 @@ Some *words*, `code` and <script>alert(1)</script>, [far](https://example.org/x)
 
 
 class Reader(HTMLParser):
-    """Every tag with its attributes; all that were opened are closed in order."""
+    """Collects every tag with its attributes, and checks that tags are closed in order."""
 
     def __init__(self, page):
         super().__init__()
@@ -71,7 +71,7 @@ def test_pictures_are_inside(page):
     assert two["src"] == "elsewhere/two.png"
 
 
-def test_every_part_is_led_to_and_no_link_leads_nowhere(page):
+def test_every_part_has_a_link_and_every_link_a_target(page):
     read = Reader(page)
     assert [part["id"] for part in read.all("h2")] == ["first-part", "first-part-amp-more"]
     assert [link["href"] for link in read.all("a")] == [
@@ -80,7 +80,7 @@ def test_every_part_is_led_to_and_no_link_leads_nowhere(page):
     assert "near." in page
 
 
-def test_without_markdown_it_one_sentence_says_so(monkeypatch):
+def test_without_markdown_it_the_error_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "markdown_it", None)
     with pytest.raises(SignnapError, match=r"^pages need markdown-it-py, .*clone, pip install '\.\[paper\]'$"):
         document("T", "text", {})

@@ -1,4 +1,4 @@
-"""The page of the whole reproduction: of nothing, of everything, and every number where it belongs."""
+"""The page of the whole reproduction, without rows and with all rows."""
 
 import json
 from dataclasses import asdict, replace
@@ -26,12 +26,12 @@ def write(path, rows):
 
 
 def figure(name, graph):
-    """What the paper has for a row of ours, or a number where it has none."""
+    """Return the paper's number for our row, or some number where it has none."""
     return (reported()["overall"][name.split(",")[0]][graph] or [70.0])[0]
 
 
 def near_the_paper(name, graph, gap=0.0):
-    """Encoders around the paper's figure, all shifted by so much; their range holds it where that is little."""
+    """Return encoders around the paper's figure, all shifted by the gap; with a small gap it is in their range."""
     value = figure(name, graph) + gap
     return row([[value - 1, value], [value, value + 2], [value - 1, value - 1]])  # means -0.5, +1, -1 beside it
 
@@ -41,19 +41,19 @@ def some(path, chosen, **gaps):
 
 
 def section(page, title):
-    """What stands below a heading."""
+    """Return the text below a heading."""
     (found,) = [part for part in page.split("\n## ") if part.startswith(f"{title}\n")]
     return found.partition("\n")[2]
 
 
 def rows_below(page, title, number=0):
-    """The lines of a table below a heading, by their first two fields."""
+    """Return the lines of a table below a heading, by their first two fields."""
     return {tuple(line[:2]): line[2:] for line in tables_of(section(page, title))[number][1:]}
 
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory):
-    """Rows for every cell of every target, with as many seeds as any of them wants."""
+    """Rows for every cell of every target, with the largest number of seeds of any target."""
     cells = {each.key: each for name in HOMES for each in find_target(name).recipe()}
     names = {cell(*key).key: key for key in CELLS}
     rows, most = [], max(find_target(name).seeds for name in HOMES)
@@ -74,7 +74,7 @@ def empty_page(tmp_path):
     return reproduction.page(Results(tmp_path / "results" / "rows.jsonl"), 5)
 
 
-def test_of_nothing(empty_page):
+def test_the_page_without_rows(empty_page):
     claims = tables_of(section(empty_page, "Claims"))[0][1:]
     assert len(claims) == len(CLAIMS)
     assert all(verdict.startswith("not known yet: ") for _, verdict, _ in claims)
@@ -91,7 +91,7 @@ def test_of_nothing(empty_page):
     assert "`table-datasets`" not in missing
 
 
-def test_of_everything(full_page):
+def test_the_page_with_all_rows(full_page):
     assert full_page.startswith("# Reproduction\n\n") and full_page.endswith("\n") and "\n\n\n" not in full_page
     assert "not known" not in full_page and "| not run |" not in full_page and "`results/rows.jsonl`" in full_page
     assert "in 30 of 30 cells. We had aimed at 27 (nine tenths): reached." in full_page
@@ -116,7 +116,7 @@ def test_encoders_that_rows_disagree_about_are_counted(empty_page, tmp_path):
     assert f"{said} between rows, by up to 3.50 points, of 1 of these at one revision of this program." in page
 
 
-def test_what_all_of_it_took(empty_page, tmp_path):
+def test_the_page_sums_up_training_times(empty_page, tmp_path):
     assert "hours on" not in empty_page
     one, many = cell("DGI", "pubmed"), [[70.0]] * 2
     rows = [
@@ -219,7 +219,7 @@ def test_fidelity(inside, outside, state, tmp_path):
 
 @pytest.fixture
 def explained(monkeypatch):
-    """What is explained, to be changed."""
+    """The explanations, for tests to change."""
     texts = {kind: dict(known) for kind, known in TEXTS.items()}
     monkeypatch.setattr(paper, "explanations", lambda: texts)
     return texts
@@ -253,7 +253,7 @@ def test_explanations_of_a_cell_come_before_those_of_a_method(tmp_path, explaine
     }  # fmt: skip
 
 
-def test_what_is_implausible_is_no_target_but_shown(tmp_path, explained):
+def test_implausible_figures_are_shown_but_are_no_targets(tmp_path, explained):
     page = reproduction.page(some(tmp_path, [("GRACE", "coauthor_physics"), ("GRACE", "pubmed")], gap=-20.0), 5)
     assert "above it in 0 of 1 cells (124 in all)" in page
     assert list(rows_below(page, "Baselines")) == [("GRACE", "pubmed")]

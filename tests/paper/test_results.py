@@ -1,4 +1,4 @@
-"""The file of results is whole or refused in one sentence, whoever writes it at the same time."""
+"""The results file is complete, or refused in one sentence, also with several writers."""
 
 import json
 import subprocess
@@ -95,7 +95,7 @@ def test_seconds_are_those_of_the_seeds_that_are_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("odd", [replace(RAW, redrawn=1), replace(RAW, settings={"lr": [1]})])
-def test_what_could_not_be_read_again_is_not_written(odd, tmp_path):
+def test_a_row_that_could_not_be_read_again_is_not_written(odd, tmp_path):
     results = Results(tmp_path / "rows.jsonl")
     results.add(RAW, KNOWN)
     with pytest.raises(
@@ -111,7 +111,7 @@ def test_a_failure_may_have_had_odd_settings(tmp_path):
     assert Results(results.path).find(odd, 1)["error"].startswith("lr is")
 
 
-def test_what_cannot_be_read_or_written(tmp_path):
+def test_a_file_that_cannot_be_read_or_written(tmp_path):
     with pytest.raises(SignnapError, match=r"cannot read .*: Is a directory"):
         Results(tmp_path)
     (tmp_path / "file").touch()
@@ -120,7 +120,7 @@ def test_what_cannot_be_read_or_written(tmp_path):
         blocked.add(RAW, KNOWN)
 
 
-def test_a_failure_takes_no_result_s_place(tmp_path):
+def test_a_failure_does_not_replace_a_result(tmp_path):
     first, other = (Results(tmp_path / "rows.jsonl") for _ in range(2))
     first.add(RAW, KNOWN)
     other.add(RAW, {"seeds": KNOWN["seeds"], "error": "out of memory"})

@@ -15,19 +15,19 @@ def results(tmp_path):
 
 
 def add(results, name, graph, drawn, nudged, precision="tf32"):
-    """Encoders of both ways, each read by one probe."""
+    """Results with encoders of both kinds, each read by one probe."""
     for accuracies, changes in ((drawn, {}), (nudged, {"init": "nudged"})):
         if accuracies:
             results.add(cell(name, graph, precision=precision, **changes), row([[each] for each in accuracies]))
 
 
 def tables(results, seeds=3):
-    """The lines of both tables of a page by what they are about."""
+    """Return the lines of both tables of a page, by their first fields."""
     summary, cells = tables_of(first_weights.ROUNDING.page(results, seeds))
     return {tuple(line[:2]): line[2:] for line in summary[1:]}, {tuple(line[:3]): line[3:] for line in cells[1:]}
 
 
-def test_what_is_trained_twice_is_what_other_pages_have():
+def test_encoders_as_drawn_are_the_cells_of_other_pages():
     cells = {each.key: each for each in first_weights.ROUNDING.recipe()}
     others = [*fidelity.FIDELITY.recipe(), *(cell(*place, precision="float32") for place in fidelity.OUTSIDE)]
     drawn = [each for each in cells.values() if "init" not in each.settings]
@@ -74,7 +74,7 @@ def test_only_seeds_that_both_have_are_compared(results):
 
 
 @pytest.mark.parametrize("nudged", [(), (80.0,)])
-def test_too_few_encoders_say_nothing(results, nudged):
+def test_too_few_encoders_give_no_summary(results, nudged):
     add(results, "SIGNNAP(GCN)", "pubmed", [79.0, 81.0], nudged)
     results.add(cell("SIGNNAP(GAT)", "pubmed", init="nudged"), failed())
     ((_, *lines),) = tables_of(first_weights.ROUNDING.page(results, 3))

@@ -1,4 +1,4 @@
-"""From cells to rows: every number is the judge's own, wherever it is judged."""
+"""From cells to rows: the numbers are those of ``score``, in this process and in workers."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ WHOLE_GRID = logistic.GRID
 
 
 def one(cell, results, seeds=SEEDS, **options):
-    """The row of one cell that must not fail."""
+    """Run one cell, which must not fail, and return its row."""
     assert fill([cell], results, seeds=seeds, **options) == 0, results.find(cell, seeds)
     return results.find(cell, seeds)
 
@@ -49,7 +49,7 @@ def one(cell, results, seeds=SEEDS, **options):
     ],
     ids=str,
 )
-def test_numbers_are_those_of_the_judge(cell, results):
+def test_numbers_are_those_of_score(cell, results):
     row = one(cell, results)
     if cell.split == SPLIT:
         assert numbers(row) == expected(cell)
@@ -89,7 +89,7 @@ def test_redrawn_gives_every_seed_a_split_of_its_own(results):
     assert first == same and others != changed
 
 
-def test_who_was_taught_labels_is_judged_by_its_own_scores(results):
+def test_networks_with_labels_are_judged_by_their_own_scores(results):
     cell = tiny("supervised", settings={"iterations": 30}, probe="none", probe_seeds=7)
     models = [method_class("supervised")(**cell.settings, seed=n).fit(GRAPH, device="cpu") for n in range(2)]
     parts = make_split(GRAPH, SPLIT)
@@ -114,7 +114,7 @@ def test_a_probe_on_dropped_graphs(results):
     assert numbers(one(cell, results)) == (found.runs, found.val_runs)
 
 
-def test_other_processes_judge_alike(results, tmp_path, monkeypatch):
+def test_workers_give_the_same_numbers(results, tmp_path, monkeypatch):
     monkeypatch.setattr(logistic, "GRID", WHOLE_GRID)  # another process does not know of the short one
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
@@ -136,7 +136,7 @@ def test_other_processes_judge_alike(results, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("jobs", [0, 1])
-def test_who_fails_is_told(jobs, results):
+def test_a_failing_cell_is_reported(jobs, results):
     told = []
     cells = [tiny("raw", probe="nonsense"), tiny("raw", "nowhere"), tiny("raw")]
     assert fill(cells, results, jobs=jobs, failed=lambda cell, why: told.append((cell, why))) == 2
@@ -145,7 +145,7 @@ def test_who_fails_is_told(jobs, results):
     assert told[0][1] == "there is no graph nowhere" and told[1][1].startswith("unknown probe 'nonsense'")
 
 
-def test_after_a_judge_was_killed_all_are_judged_here(results):
+def test_after_a_worker_was_killed_this_process_judges(results):
     def kill(done, name):
         for judge in active_children():
             judge.kill()
@@ -158,14 +158,14 @@ def test_after_a_judge_was_killed_all_are_judged_here(results):
 
 
 class Killed(ThreadPoolExecutor):
-    """Judges that take the work, and are killed at it."""
+    """A pool whose workers are killed while they work."""
 
     def submit(self, *_):
         (lost := Future()).set_exception(BrokenProcessPool())
         return lost
 
 
-def test_what_killed_judges_have_left_is_judged_here(results, tmp_path, monkeypatch):
+def test_the_work_of_killed_workers_is_done_here(results, tmp_path, monkeypatch):
     cells = [tiny("dgi", looks=("spread",)), tiny("raw"), tiny("raw", probe="nonsense")]
     here = Results(tmp_path / "here.jsonl")
     assert fill(cells, here) == 1
@@ -178,7 +178,7 @@ def test_what_killed_judges_have_left_is_judged_here(results, tmp_path, monkeypa
         ]
 
 
-def test_ctrl_c_does_not_wait_for_what_killed_judges_have_left(results, monkeypatch):
+def test_ctrl_c_does_not_wait_for_the_work_of_killed_workers(results, monkeypatch):
     begun = []
 
     def stop(*_):
@@ -193,14 +193,14 @@ def test_ctrl_c_does_not_wait_for_what_killed_judges_have_left(results, monkeypa
 
 
 class Stopped(ThreadPoolExecutor):
-    """Judges that were told to stop before they began."""
+    """A pool whose jobs are cancelled before they begin."""
 
     def submit(self, *_):
         (never := Future()).cancel()
         return never
 
 
-def test_a_second_ctrl_c_finds_judges_that_never_began(results, monkeypatch):
+def test_a_second_ctrl_c_finds_workers_that_never_began(results, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
@@ -210,7 +210,7 @@ def test_a_second_ctrl_c_finds_judges_that_never_began(results, monkeypatch):
     assert [*Results(results.path)] == []
 
 
-def test_ctrl_c_is_not_for_judges_elsewhere():
+def test_workers_ignore_ctrl_c():
     before = active_children()
     with pytest.raises(KeyboardInterrupt), working(1) as workers:
         assert workers.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
@@ -231,7 +231,7 @@ if __name__ == "__main__":
 """
 
 
-def test_judges_elsewhere_end_with_a_parent_that_is_killed(tmp_path):
+def test_workers_end_with_a_killed_parent(tmp_path):
     (tmp_path / "judged.py").write_text(JUDGED)
     with subprocess.Popen([sys.executable, tmp_path / "judged.py"], stdout=subprocess.PIPE, text=True) as parent:
         judge = int(parent.stdout.readline())
@@ -252,7 +252,7 @@ def test_seconds_are_those_of_training(results, monkeypatch):
     assert 0 < one(tiny("dgi"), results)["seconds"] < 1
 
 
-def test_a_graph_that_cannot_be_had_is_asked_for_once(results, monkeypatch):
+def test_a_graph_that_cannot_be_loaded_is_tried_once(results, monkeypatch):
     asked = []
 
     def offline(name):

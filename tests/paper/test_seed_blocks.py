@@ -1,4 +1,4 @@
-"""Encoder seeds of one cell that were trained at different times: one row, in the order of the seeds."""
+"""Encoder seeds of one cell that were trained at different times become one row, in the order of the seeds."""
 
 import json
 import tempfile
@@ -18,7 +18,7 @@ MAP = {"x": [1.0], "y": [2.0], "class": [0]}
 
 
 def block(*seeds, **more):
-    """What was found for these seeds; every number tells its seed."""
+    """Make a row for these seeds; every number encodes its seed."""
     return {
         "seeds": [*seeds],
         "seconds": float(len(seeds)),
@@ -83,7 +83,7 @@ def test_only_the_first_seeds_are_asked_for(path):
     assert filled(path.with_name("other"), block(5, 6)).find(CELL, 5) is None
 
 
-def test_only_what_lacks_is_missing(path):
+def test_missing_cells_are_those_that_lack_seeds(path):
     results, other = filled(path, block(0, 1), block(4)), replace(CELL, graph="pubmed")
     assert results.missing([CELL, other, CELL], 6) == [(CELL, [2, 3, 5]), (other, [*range(6)])]
     assert results.missing([CELL], 2) == results.missing([CELL], 1) == []
@@ -105,18 +105,18 @@ def test_only_failures(path):
     assert [json.loads(line)["error"] for line in path.read_text().splitlines()] == ["second"]
 
 
-def test_what_is_found_anew_does_not_replace_what_was_known(path):
+def test_new_results_do_not_replace_known_ones(path):
     results = filled(path, block(0, 1), block(2), block(1, 3, val=[[9.0], [9.0]]))
     assert results.find(CELL, 4)["seeds"] == [0, 1, 2, 3]
     assert results.find(CELL, 4)["val"] == [[0.75], [1.75], [2.75], [9.0]]
 
 
-def test_cells_without_looks_have_none(path):
+def test_cells_without_measurements_have_none(path):
     plain, cell = replace(CELL, looks=()), {name: value for name, value in block(0).items() if name != "looks"}
     assert "looks" not in filled(path, cell, cell=plain).find(plain, 1)
 
 
-def test_a_rule_maps_what_is_asked(path):
+def test_a_rule_replaces_the_cells_that_are_asked_for(path):
     rule = lambda cell: replace(cell, graph="tiny", probe_seeds=1)
     ruled, tiny = Results(path, rule), rule(CELL)
     assert ruled.missing([CELL, replace(CELL, graph="pubmed")], 1) == [(tiny, [0])]  # both are one to it

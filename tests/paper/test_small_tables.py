@@ -45,7 +45,7 @@ def test_the_table_of_data_sets(raw_data, monkeypatch, tmp_path):
     assert photo[6:] == ["2.09 %", "160", "240", "7,250"]
 
 
-def test_what_differs_is_shown():
+def test_counts_that_differ_are_shown():
     pairs = [(10, 10), (10, "rest"), (1000, 1200), (0.304, 0.3), (0.356, 0.35)]
     texts = ["10", "10", "1,000 (1,200)", "0.30 %", "0.36 % (0.35 %)"]
     assert [tables.beside(*pair) for pair in pairs] == texts

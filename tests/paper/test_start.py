@@ -1,4 +1,4 @@
-"""Encoders that begin with the authors' weights, beside those that do not."""
+"""``table-start``: encoders that begin with the authors' weights beside those that do not."""
 
 import pytest
 from made_rows import row, table_of
@@ -17,7 +17,7 @@ def results(tmp_path):
 
 
 def add(results, name, graph, alike=(), others=()):
-    """Encoders by how far they are from the paper's figure."""
+    """Results with encoders at given distances from the paper's figure."""
     figure = reported()["overall"][name][graph][0]
     for apart, changes in ((alike, first_weights.start_changes(graph)), (others, {})):
         if apart:
@@ -94,7 +94,7 @@ def test_what_the_first_weights_do(results):
 
 
 @pytest.mark.parametrize("cells", [0, 1])
-def test_too_few_encoders_say_nothing(results, cells):
+def test_too_few_encoders_give_no_summary(results, cells):
     for name in NAMES[:cells]:
         add(results, name, "pubmed", alike=[0, 1], others=[1, 2])
     assert "variance" not in first_weights.START.page(results, 2)

@@ -1,4 +1,4 @@
-"""Whatever can be reproduced keeps one contract: cells that can be run, and pages that show what is known of them."""
+"""One contract for all targets: their cells can be run, and their pages show the results of these."""
 
 from math import inf
 
@@ -24,7 +24,7 @@ WITHOUT_CELLS = {"table-datasets", "reproduction"}
 
 @pytest.fixture(autouse=True)
 def _no_data(monkeypatch):
-    """The graphs are counted as the paper counts them: their page needs files that may not be here."""
+    """Replace the counts of graphs by the paper's, because counting needs files that may be missing."""
     known = reported()["datasets"]
     counted = lambda name: {what: 0 if count == "rest" else count for what, count in known[name].items()}
     monkeypatch.setattr(tables, "counts", counted)
@@ -67,7 +67,7 @@ def test_every_cell_can_be_tried_quickly(name):
         assert quick.key != cell.key and quickened(quick) == quick
 
 
-def test_a_quick_try_is_short_and_says_so():
+def test_a_quick_try_is_short_and_has_a_banner():
     assert QUICK_ITERATIONS == 1 and "one iteration" in BANNER and BANNER.endswith("\n\n")
     full, short = PROBES["linear"], PROBES["linear-quick"]
     assert short.epochs <= full.epochs / 10
@@ -77,7 +77,7 @@ def test_a_quick_try_is_short_and_says_so():
 
 
 @every_target
-def test_a_page_of_nothing(name, tmp_path):
+def test_a_page_without_rows(name, tmp_path):
     page = find_target(name).page(Results(tmp_path / "rows.jsonl"), 2)
     assert tables_of(page) and page.endswith("|\n") and not page.startswith("\n")
     assert all(len(table) > 1 for table in tables_of(page)) or name == "reproduction"
@@ -86,12 +86,12 @@ def test_a_page_of_nothing(name, tmp_path):
 
 
 def value_of(number):
-    """The accuracy of a cell, unlike that of any other."""
+    """Return the accuracy of a cell, different for every cell."""
     return 10.0 + number / 2
 
 
 def filled(cells, path):
-    """Two seeds of every cell, whose means tell which cell it is."""
+    """Results with two seeds of every cell; the mean identifies the cell."""
     results = Results(path)
     results.write = lambda: None  # nobody reads them again
     for number, cell in enumerate(cells):

@@ -1,4 +1,4 @@
-"""What a row must have, part by part: whatever else stands there is refused in one sentence."""
+"""The parts of a whole row: a row with anything else is refused in one sentence."""
 
 import json
 from dataclasses import asdict, replace
@@ -45,41 +45,41 @@ def refused(line):
     return False
 
 
-def test_what_the_runner_writes_is_whole():
+def test_rows_of_the_runner_are_whole():
     assert not refused(WHOLE) and not refused(FAILED) and set(SHAPES) == set(MEASUREMENTS)
     for name in (*MADE, "peak_memory_mb"):  # rows of an earlier version have none
         assert not refused({key: value for key, value in WHOLE.items() if key != name})
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_of_another_kind(part):
+def test_a_part_of_another_type_is_refused(part):
     assert [value for value in PARTS[part] if not refused(WHOLE | {part: value})] == []
 
 
 @pytest.mark.parametrize("part", ["cell", "seeds", "seconds", "device", "iterations", "test", "val", "looks"])
-def test_a_part_that_is_not_there(part):
+def test_a_missing_part_is_refused(part):
     assert refused({key: value for key, value in WHOLE.items() if key != part})
 
 
 @pytest.mark.parametrize("line", [None, 3, "row", [], [WHOLE], {}])
-def test_what_is_no_row(line):
+def test_a_line_that_is_no_row_is_refused(line):
     assert refused(line)
 
 
-def test_a_failure_has_seeds_and_words():
+def test_a_failure_needs_seeds_and_an_error():
     assert all(refused(FAILED | {"error": value}) for value in (None, 5, ["MemoryError"]))
     assert all(refused(FAILED | {"seeds": value}) for value in PARTS["seeds"])
 
 
 @pytest.mark.parametrize("field", WHOLE["cell"])
-def test_a_field_of_a_cell_that_is_gone_or_of_another_kind(field):
+def test_a_missing_or_changed_field_of_a_cell_is_refused(field):
     cell = WHOLE["cell"]
     assert refused(WHOLE | {"cell": {name: value for name, value in cell.items() if name != field}})
     assert all(refused(WHOLE | {"cell": cell | {field: value}}) for value in (None, 0.5, [1], {"a": [1]}))
 
 
 @pytest.mark.parametrize("look", SHAPES)
-def test_a_look_of_another_kind(look):
+def test_a_measurement_of_another_shape_is_refused(look):
     found = WHOLE["looks"][look][0]
     odd = [5, "a", [], {}, [found], {"a": 1}] if isinstance(found, dict) else ["a", [], {}, 1e308, None]
     parts = found if isinstance(found, dict) else {}
@@ -95,19 +95,19 @@ def test_a_method_that_does_not_train_has_empty_curves():
     assert not refused(WHOLE | {"looks": WHOLE["looks"] | {"training-curves": [empty, None]}})
 
 
-def test_a_look_may_find_nothing_that_is_a_number():
+def test_a_measurement_may_be_nan():
     assert not refused(WHOLE | {"looks": WHOLE["looks"] | {"silhouette": [NAN, 0.5]}})
 
 
 @pytest.mark.parametrize("nested", [b"[" * 100_000, b'{"cell": ' * 100_000])
-def test_no_depth_is_too_much(nested, tmp_path):
+def test_any_depth_of_nesting_is_refused_in_one_sentence(nested, tmp_path):
     path = tmp_path / "rows.jsonl"
     path.write_bytes(json.dumps(WHOLE).encode() + b"\n" + nested)
     with pytest.raises(SignnapError, match=r"rows\.jsonl, line 2 is not a result of this program"):
         Results(path)
 
 
-def test_a_row_that_is_none_is_told_by_its_line(tmp_path):
+def test_a_bad_row_is_named_by_its_line(tmp_path):
     path = tmp_path / "rows.jsonl"
     Results(path).add(replace(CELL, looks=()), row([[70.0]]))
     path.write_text(path.read_text() + json.dumps(WHOLE | {"test": [70.0, 71.0]}))

@@ -1,4 +1,4 @@
-"""Cells that take no time, on a graph that is small, and the obvious way to their numbers."""
+"""Small cells on a small graph, and a direct computation of their numbers."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def fill(cells, results, **options):
 
 
 def whole(told):
-    """A report of cells that tells only of those that are done: how many, and the words."""
+    """Return a report function that keeps the number and words of completed cells only."""
 
     def report(done, words):
         if done == int(done) and not (told and told[-1][0] == done):
@@ -44,7 +44,7 @@ def whole(told):
 
 
 def by_hand(cell, number):
-    """The obvious way to the score of one encoder."""
+    """Compute the score of one encoder directly."""
     graph = replace(GRAPH, name=cell.graph)
     z = torch.from_numpy(method_class(cell.method)(**cell.settings, seed=number).fit_transform(graph, device="cpu"))
     parts = make_split(graph, cell.split, seed=number if cell.redrawn else 0)

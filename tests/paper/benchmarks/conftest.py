@@ -1,4 +1,4 @@
-"""Benchmark scripts are modules that tests import by their short name."""
+"""Fixtures for tests of the benchmarks."""
 
 import importlib
 

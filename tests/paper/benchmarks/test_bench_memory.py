@@ -1,4 +1,4 @@
-"""The memory benchmark runs in a process of its own and keeps its promise."""
+"""``signnap bench memory`` measures in a process of its own, and a step stays within its limit."""
 
 import mmap
 

@@ -1,4 +1,4 @@
-"""What ``signnap bench speed`` says about a step."""
+"""``signnap bench speed``: the fraction of the machine rate, and the output."""
 
 import json
 import re

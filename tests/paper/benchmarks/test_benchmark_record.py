@@ -1,4 +1,4 @@
-"""Results that survive being stopped, and the page made of them."""
+"""Benchmark records: a stopped script continues its file, and the page shows the rows."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Every benchmark script runs from end to end, and goes on where it stopped."""
+"""Every benchmark script runs from end to end and continues an existing file."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def run(out, monkeypatch):
 
 @pytest.fixture
 def run_alone(out):
-    """The same in a process of its own, as one with workers needs."""
+    """Run a script in a process of its own, which a script with workers needs."""
 
     def finished(name, *options):
         command = [sys.executable, "-m", f"signnap_paper.benchmarks.{name}", "--quick", "--out", out, *options]

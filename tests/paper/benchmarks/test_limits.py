@@ -1,4 +1,4 @@
-"""A rate: what was done over how long it took."""
+"""The rates of a machine: operations or bytes over seconds."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The twins are written differently, but they must be the same methods: only then is their time to be compared."""
+"""The twins with PyG compute the same methods as ours, so that their times can be compared."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def copy_stack(source, target):
 
 
 def alike(twins, name, graph, **changes):
-    """A run of ours, and the twin with the same weights."""
+    """Return a run of ours and the twin with the same weights."""
     model = method_class(name)(**SMALL[name] | changes)
     run, twin = model.run(graph), twins.TWINS[name](graph, model.settings_for(graph.name))
     objective = run.task.modules["objective"]
@@ -53,7 +53,7 @@ def alike(twins, name, graph, **changes):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_epochs_have_the_same_losses(twins, small_graph, name):
-    """The first loss is that of the same weights; later ones also tell of gradients, optimiser, rates and targets."""
+    """The first loss depends on the weights only; later ones also on gradients, optimiser, rates and targets."""
     run, twin = alike(twins, name, small_graph)
     with rng.as_default(rng.generator(0, "views")):  # the shuffling of DGI
         theirs = [twin() for _ in range(4)]

@@ -1,4 +1,4 @@
-"""The arithmetic of a step, against numbers worked out by hand."""
+"""The operations of a step, compared with counts by hand."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SIZES = {"dim": 2, "layers": 2, "negatives": 5, "share": 2}
 
 @pytest.fixture(scope="module")
 def path():
-    """Four nodes in a row with three features each: 6 entries and 4 self-loops in the pattern."""
+    """A path of four nodes with three features each: 6 entries and 4 self-loops in the pattern."""
     return Graph.from_edges([0, 1, 2], [1, 2, 3], np.ones((4, 3)))
 
 

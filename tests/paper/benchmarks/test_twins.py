@@ -1,4 +1,4 @@
-"""The twins are slow, but they must compute the same thing."""
+"""The slow twins compute the same as our code."""
 
 import math
 from functools import partial
@@ -37,7 +37,7 @@ def test_plain_gcn_is_our_gcn(small_graph):
 
 
 def test_per_anchor_loss_is_the_nce_of_the_same_negatives(small_graph, monkeypatch):
-    """The twin's index matrix, handed to the fast objective, must give the same loss."""
+    """The fast objective with the twin's index matrix gives the same loss."""
     twin = PerAnchorStep(small_graph, dim=8, negatives=16)
     z = torch.randn(40, 8) * 0.1
     index = torch.randint(40, (40, 17))
@@ -52,7 +52,7 @@ def test_per_anchor_loss_is_the_nce_of_the_same_negatives(small_graph, monkeypat
 
 
 def test_shared_loss_is_a_loop_over_anchors_and_candidates(small_graph):
-    """The formula of spec §2.4 one number at a time, and the fast objective when all anchors share a draw."""
+    """The NCE formula one number at a time, and the fast objective when all anchors share a draw."""
     twin = PerAnchorStep(small_graph, dim=8, negatives=16, shared=True)
     z, index = torch.randn(40, 8) * 0.1, twin._drawn(40)
     assert index.shape == (16,)
