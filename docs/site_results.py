@@ -1,20 +1,22 @@
-"""Adds the pages and figures in results/ to the site, because pages in docs/ link to them."""
+"""Adds the results of the repository to the site, because pages in docs/ link to them."""
 
+import re
 from pathlib import Path
 from typing import Any
 
-_RESULTS = Path(__file__).parent.parent / "results"
+_ROOT = Path(__file__).parent.parent
+_ADDED = ("results/*.png", "results/*.md", "benchmarks/results/*.md", "benchmarks/results/*.jsonl")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add each page and figure of results/ below results/ in the site."""
+    """Add each page and figure of results at the path that it has in the repository."""
     from mkdocs.structure.files import File
 
-    for path in sorted((*_RESULTS.glob("*.png"), *_RESULTS.glob("*.md"))):
-        files.append(File.generated(config, f"results/{path.name}", abs_src_path=str(path)))
+    for path in sorted(path for pattern in _ADDED for path in _ROOT.glob(pattern)):
+        files.append(File.generated(config, path.relative_to(_ROOT).as_posix(), abs_src_path=str(path)))
     return files
 
 
 def on_page_markdown(markdown: str, **context: Any) -> str:
-    """Rewrite links to results/, which lies beside docs/ in the repository and inside the site."""
-    return markdown.replace("](../results/", "](results/")
+    """Rewrite links to results, which lie beside docs/ in the repository and inside the site."""
+    return re.sub(r"\]\(\.\./(results|benchmarks)/", r"](\1/", markdown)

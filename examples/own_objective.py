@@ -1,4 +1,4 @@
-"""Train with an objective of your own: here the redundancy reduction of Barlow Twins, which needs no negatives."""
+"""Trains with an objective of your own: here that of Barlow Twins, which needs no negatives."""
 
 import torch
 from torch import Tensor
@@ -7,7 +7,7 @@ from signnap import SIGNNAP, Objective, Terms, load_graph, make_split, score
 
 
 class RedundancyReduction(Objective):
-    """The cross-correlation of the two views' columns should be the identity matrix."""
+    """The correlations between the columns of the two views become the identity matrix."""
 
     def __init__(self, off_diagonal: float = 1 / 64) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Learn embeddings of the generated graph, read its classes off them, and see how still they hold."""
+"""Trains on the generated graph, then measures accuracy and stability, before and after training."""
 
 import torch
 
@@ -7,7 +7,7 @@ from signnap import SIGNNAP, DropEdge, load_graph, make_split, score, stability
 graph = load_graph("synthetic")
 print(graph)
 
-# Labels are removed before training: they serve the judge alone.
+# Labels are removed before training; only score reads them.
 model = SIGNNAP(dim=64, negatives=256, lr=0.002, iterations=250).fit(graph)
 untrained = model.untrained(graph)
 split = make_split(graph, "per-class:20:30")

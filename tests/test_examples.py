@@ -9,7 +9,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
 SAYS = {
     "own_encoder": "loaded model agrees: True",
-    "own_graph": "the first is north-0",
+    "own_graph": "most similar to p001",
     "own_objective": "accuracy",
     "quickstart": "trained: accuracy",
 }

@@ -68,39 +68,19 @@ def test_the_readme_counts_the_figures_within_range_as_the_page_does():
     assert f"In {count} the paper's figure" in " ".join((ROOT / "README.md").read_text("utf-8").split())
 
 
-def test_the_readme_counts_the_figures_among_all_encoders_as_the_page_does():
-    page = " ".join((RESULTS / "table-start.md").read_text("utf-8").split())
-    ((few, inside, expected, all_inside, most),) = re.findall(
-        r"first (\d+) encoders of every cell lie (\d+) of 30 figures; (\S+) would .* lie (\d+)\. .* up to (\d+),",
-        page,
-    )
-    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
-    said = f"begin with the first weights of the authors' code it is {inside}, where {expected} would be expected"
-    assert few == "15" and said in readme
-    assert f"outside, up to {most}, it is {all_inside}, and the other three" in readme and 30 - int(all_inside) == 3
-
-
-def test_the_readme_says_what_our_departures_change_as_the_page_does():
+def test_the_gpu_page_says_what_precision_changes_as_the_table_does():
     page = (RESULTS / "table-letter.md").read_text("utf-8")
     ((mean, cells, error),) = re.findall(
         r"It is (\S+) on average over (\d+) cells, with a standard error of (\S+),", page
     )
     said = f"{mean} points on average over {cells} cells, with a standard error of {error}"
-    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert said in " ".join((ROOT / "docs" / "gpu.md").read_text("utf-8").split())
 
 
-def test_the_readme_counts_the_figures_among_encoders_that_begin_alike_as_the_page_does():
-    page = " ".join((RESULTS / "table-start.md").read_text("utf-8").split())
-    ((inside, expected),) = re.findall(r"weights lie the figures of (\d+ of 30) cells; (\S+) would on average", page)
-    ((below,),) = [re.findall(r"On average (\d+ %) of the encoders of a cell are below", page)]
-    said = f"lie {inside}, where {expected} would be expected, and {below} of them are below the paper's figure"
-    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
-
-
-def test_the_readme_says_what_a_rounding_does_as_the_page_does():
+def test_the_gpu_page_says_what_a_rounding_changes_as_the_table_does():
     lines = [line.strip("| ").split(" | ") for line in (RESULTS / "table-rounding.md").read_text("utf-8").splitlines()]
     apart = {(line[0], *line[1:3]): float(line[-1]) for line in lines if len(line) == 8 and line[-1][0].isdigit()}
     most = {name: max(each for key, each in apart.items() if key[0] == name) for name, *_ in apart}
     assert len(apart) == 38 and most.pop("SIGNNAP(GAT)") <= 0.01 and min(most.values()) > 1
     said = f"a GAT becomes the same, but other backbones end up to {max(apart.values()):.1f} points of accuracy apart"
-    assert said in " ".join((ROOT / "README.md").read_text("utf-8").split())
+    assert said in " ".join((ROOT / "docs" / "gpu.md").read_text("utf-8").split())
