@@ -1,6 +1,7 @@
 """Commands that other packages add by entry points, and what is said where such a package is not installed."""
 
 import sys
+from importlib import metadata
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -25,7 +26,7 @@ def added(monkeypatch):
 
     def install(**values):
         points = [EntryPoint(name, value, "signnap.commands") for name, value in values.items()]
-        monkeypatch.setattr(app, "entry_points", lambda group: points if group == "signnap.commands" else [])
+        monkeypatch.setattr(metadata, "entry_points", lambda group: points if group == "signnap.commands" else [])
         fresh = typer.Typer(cls=app.Commands, add_completion=False, pretty_exceptions_enable=False)
         fresh.callback()(app.options)
         fresh.command()(app.datasets)
@@ -68,10 +69,10 @@ def test_a_broken_command_of_others_costs_only_itself(added, command):
 
 
 def test_a_command_of_the_core_looks_for_no_others(monkeypatch, command):
-    def refuse(group):
+    def refuse():
         raise AssertionError("the core has this command")
 
-    monkeypatch.setattr(app, "entry_points", refuse)
+    monkeypatch.setattr(app, "installed_commands", refuse)
     assert command("datasets", "--json").json["datasets"]
 
 

@@ -7,7 +7,6 @@ for, so that ``signnap train`` does not search the installed distributions.
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Annotated, Any
 
 import typer
@@ -39,7 +38,7 @@ class Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def _add_those_of_other_packages(self) -> None:
-        found = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+        found = installed_commands()
         for name in dict.fromkeys([*_OF_PAPER, *sorted(found)]):
             if name in self.commands:
                 continue
@@ -49,6 +48,13 @@ class Commands(TyperGroup):
                 reason = f" ({error})" if isinstance(error, ImportError) else ""
                 added = _missing(name, reason)
             self.add_command(added, name)
+
+
+def installed_commands() -> dict[str, Any]:
+    """Find the entry points of all installed distributions, by the name of the command."""
+    from importlib.metadata import entry_points  # a fifth of the time of ``signnap --version``
+
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
 
 
 def _as_command(name: str, loaded: Any) -> Any:
