@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from itertools import chain, compress
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,10 @@ def _is_marks(marks: Any) -> bool:
 
 
 def _is_plain(settings: Any) -> bool:
-    return isinstance(settings, dict) and {*map(type, settings.values())} <= _PLAIN
+    """Whether these are settings by name: text, finite numbers, true, false or null."""
+    if not isinstance(settings, dict) or not {*map(type, settings.values())} <= _PLAIN:
+        return False
+    return all(isfinite(value) for value in settings.values() if isinstance(value, float))
 
 
 def _is_reasons(collapsed: Any) -> bool:

@@ -62,6 +62,20 @@ def test_rows_that_are_none(part, command, tmp_path):
     assert found.code == 1 and "rows.jsonl, line 1 is not a result of this program" in found.err
 
 
+@pytest.mark.parametrize("out", ["all.jsonl", "page.html"])
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999"])
+@pytest.mark.parametrize("where", ["settings", "resolved"])
+def test_settings_that_are_no_finite_numbers_are_refused(where, value, out, command, tmp_path):
+    whole = Results(tmp_path / "odd" / "rows.jsonl")
+    whole.add(cell("DGI", "pubmed"), ROW)
+    line = json.loads(whole.path.read_text())
+    (line["cell"] if where == "settings" else line)[where] = {"backbone": "VALUE"}
+    whole.path.write_text(json.dumps(line).replace('"VALUE"', value))
+    found = command("report", "odd", "--out", out)
+    assert found.code == 1 and not Path(out).exists()
+    assert found.err == "error: odd/rows.jsonl, line 1 is not a result of this program\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -129,6 +129,19 @@ def test_other_peoples_files():
     assert read_embeddings("z.npy")[0].dtype == np.float32
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kind", ["<f4", ">f4", "<f8"])
+def test_rows_of_an_npy_file_do_not_depend_on_the_file(kind, order):
+    np.save("z.npy", ROWS.astype(kind, order=order))
+    rows, _ = read_embeddings("z.npy")
+    assert rows.flags.writeable and rows.flags.owndata  # a map of the file would have neither
+    os.truncate("z.npy", 0)
+    assert rows.tolist() == ROWS.tolist()
+    rows += 1
+    np.save("z.npy", rows)
+    assert read_embeddings("z.npy")[0].tolist() == (ROWS + 1).tolist()
+
+
 @pytest.mark.parametrize("index", ["", ","])
 def test_columns_that_a_data_frame_counted_have_a_header(index):
     number = "7," if index else ""

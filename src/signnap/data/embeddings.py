@@ -146,13 +146,18 @@ def _write_table(path: Path, embeddings: np.ndarray, ids: np.ndarray) -> None:
 
 
 def _read_npy(path: Path) -> np.ndarray:
-    """Map the file into memory: a false size allocates nothing, and no pickled object is built."""
+    """Copy the rows out of a memory map: a false size allocates nothing, and no pickled object is built.
+
+    The rows must not stay in the map: writing them to the same file would empty the file first, and reading them after
+    another program has shortened the file would end the process.
+    """
     try:
-        array = np.lib.format.open_memmap(path, mode="r")
+        mapped = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # numpy's parsers raise many types for a damaged header
         reason = "it holds pickled objects" if "Python objects" in str(error) else "it is damaged or something else"
         raise SignnapError(f"{path} is not a plain .npy array of numbers: {reason}") from error
-    return _checked(array, f"the embeddings in {path}")
+    rows = _checked(mapped, f"the embeddings in {path}")
+    return rows.copy() if np.may_share_memory(rows, mapped) else rows
 
 
 def _graph_keys(graph: Graph) -> Any:
