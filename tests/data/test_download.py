@@ -9,6 +9,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 import torch
 
@@ -219,6 +220,30 @@ def test_download_without_a_checksum_is_dropped_when_it_is_no_graph(mirror, raw_
     with pytest.raises(SignnapError, match="not a numpy archive"):
         load_graph("amazon_photo")
     assert load_graph("amazon_photo").num_edges == 119_081
+
+
+@pytest.mark.data
+def test_archive_of_a_mirror_with_permuted_labels_is_refused_and_not_kept(mirror, raw_data):
+    path = "/gnn-benchmark/amazon_electronics_photo.npz"
+    with np.load(raw_data / path[1:], allow_pickle=False) as archive:
+        arrays = {key: archive[key] for key in archive.files if key != "class_names"}
+    changed = io.BytesIO()
+    np.savez(changed, **arrays | {"labels": np.random.default_rng(0).permutation(arrays["labels"])})
+    mirror.on(path, mirror.answers(body=changed.getvalue()), mirror.answers(body=(raw_data / path[1:]).read_bytes()))
+    with pytest.raises(SignnapError, match="amazon_photo: the files give other edges, features or labels"):
+        load_graph("amazon_photo")
+    assert not [path for path in cache_folder().rglob("*") if path.is_file()]
+    assert load_graph("amazon_photo").num_edges == 119_081
+    assert len(mirror.requests) == 2
+
+
+@pytest.mark.data
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+def test_downloaded_files_are_private(mirror):
+    load_graph("cora")
+    raw = cache_folder() / "raw"
+    assert {path.stat().st_mode & 0o777 for path in (raw, raw / "planetoid")} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in (raw / "planetoid").iterdir()} == {0o600}
 
 
 def test_failed_download_names_the_place_for_the_file(server, monkeypatch, tmp_path):

@@ -4,20 +4,24 @@ import hashlib
 import os
 import pickle
 import shutil
+import stat
+import struct
 import sys
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signnap import SignnapError, load_graph
 from signnap.data import public
-from signnap.data.planetoid import read_pickle
-from signnap.data.public import DATASETS, cache_folder
-from signnap.graph import SparseFeatures
+from signnap.data.planetoid import read_pickle, read_planetoid
+from signnap.data.public import DATASETS, cache_folder, content_hash
+from signnap.graph import Graph, SparseFeatures
 
 GIVEN = ("train", "val", "test")
 
@@ -116,7 +120,9 @@ def test_row_without_a_class_is_a_missing_label(copied):
     path = copied("planetoid") / "ind.cora.ally"
     before, after = path.read_bytes().rsplit(b"\x01\0\0\0", 1)
     path.write_bytes(before + b"\0\0\0\0" + after)
-    assert (load_graph("cora").y < 0).nonzero().ravel().tolist() == [1707]
+    assert (read_planetoid(path.parent, "cora").y < 0).nonzero().ravel().tolist() == [1707]
+    with pytest.raises(SignnapError, match="cora: the files give other edges, features or labels: their SHA-256 is"):
+        load_graph("cora")
 
 
 @pytest.mark.data
@@ -138,8 +144,77 @@ def test_missing_raw_file_is_named(copied):
         load_graph("cora")
 
 
+def changed(graph):
+    """The graph with one change in each of its parts, in which all counts stay the same."""
+    nodes, split = graph.num_nodes, graph.given_split
+    swapped = torch.arange(nodes)
+    swapped[[0, 1]] = swapped[[1, 0]]
+    x = graph.x if isinstance(graph.x, SparseFeatures) else SparseFeatures.from_scipy(sp.csr_matrix(graph.x.numpy()))
+    x = x.with_values(x.values.roll(1) * 2)
+    return {
+        "labels": replace(graph, y=graph.y[torch.randperm(nodes)]),
+        "features": replace(graph, x=x),
+        "edges": replace(graph, pattern=graph.pattern.subset(swapped)),
+        "split": replace(graph, given_split=split and split | {"val": split["test"], "test": split["val"]}),
+    }
+
+
+def test_content_hash_against_a_slow_twin():
+    """The hash is that of numbers in little-endian order, whatever the machine."""
+    fields = {"y": [1, 0, -1], "given_split": {"val": torch.tensor([2])}}
+    graph = Graph.from_edges([0], [1], sp.csr_matrix([[0.5, 0, 0, 0, 0], [0] * 5, [0, 2, 0, 0, 0]]), **fields)
+    parts = [
+        b"(3, 5)",
+        *(b"edges <i4 (4,)", struct.pack("<4i", 0, 2, 4, 5), b"edges <i4 (5,)", struct.pack("<5i", 0, 1, 0, 1, 2)),
+        *(b"features <i4 (4,)", struct.pack("<4i", 0, 1, 1, 2), b"features <i4 (2,)", struct.pack("<2i", 0, 1)),
+        *(b"features <f4 (2,)", struct.pack("<2f", 0.5, 2), b"labels <i8 (3,)", struct.pack("<3q", 1, 0, -1)),
+        *(b"val <i8 (1,)", struct.pack("<q", 2)),
+    ]
+    assert content_hash(graph) == hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def test_content_hash_depends_on_every_part_but_names(small_graph):
+    parts = torch.arange(40).split([10, 10, 20])
+    graph = replace(small_graph, classes=("a", "b", "c"), given_split=dict(zip(GIVEN, parts, strict=True)))
+    hashes = {content_hash(each) for each in (graph, *changed(graph).values())}
+    assert len(hashes) == 5
+    assert content_hash(replace(graph, classes=(), name="other")) == content_hash(graph)
+
+
 @pytest.mark.data
-@pytest.mark.parametrize("damage", ["garbage", "cut", "old version", "other counts"])
+@pytest.mark.parametrize("part", ["labels", "features", "edges"])
+@pytest.mark.parametrize("name", ["amazon_photo", "facebook", "cora"])
+def test_raw_files_of_another_graph_with_the_same_counts_are_refused(name, part, real, monkeypatch, tmp_path):
+    graph = load_graph(name)
+    monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path))
+    monkeypatch.setattr(public, "_read", lambda *_: changed(graph)[part])
+    with pytest.raises(SignnapError, match=rf"^{name}: the files give other edges, features or labels: their SHA-256"):
+        load_graph(name)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.data
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+@pytest.mark.parametrize("open_before", [False, True])
+def test_cache_is_private(open_before, real, monkeypatch, tmp_path):
+    monkeypatch.setenv("SIGNNAP_CACHE", str(tmp_path / "cache"))
+    if open_before:
+        for folder in ("cache", "cache/graphs"):
+            (tmp_path / folder).mkdir()
+            (tmp_path / folder).chmod(0o777)
+        (tmp_path / "cache" / "graphs" / "cora.npz").write_text("anybody may write here")
+        (tmp_path / "cache" / "graphs" / "cora.npz").chmod(0o666)
+    before = os.umask(0)
+    try:
+        load_graph("cora")
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert modes == {"cache": 0o777 if open_before else 0o700, "graphs": 0o700, "cora.npz": 0o600}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("damage", ["garbage", "cut", "old version", "other counts", "labels", "features", "split"])
 def test_damaged_cache_is_rebuilt(copied, monkeypatch, damage):
     copied("planetoid")
     graph = load_graph("cora")
@@ -153,8 +228,10 @@ def test_damaged_cache_is_rebuilt(copied, monkeypatch, damage):
         with monkeypatch.context() as earlier:
             earlier.setattr(public, "_CACHE_VERSION", 0)
             public._to_cache(cached, graph)
-    else:
+    elif damage == "other counts":
         public._to_cache(cached, graph.subgraph(torch.arange(100)))
+    else:
+        public._to_cache(cached, changed(graph)[damage])
     damaged = cached.read_bytes()
     same(load_graph("cora"), graph)
     assert cached.read_bytes() != damaged

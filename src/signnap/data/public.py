@@ -1,5 +1,8 @@
 """The public benchmark graphs: what they contain, where their files come from, and how to load them by name.
 
+A graph is accepted only if the SHA-256 of its edges, features, labels and split is the known one, whether it comes
+from a server, from the user's own copy of the raw files, or from the cache.
+
 Three environment variables control where files are. ``SIGNNAP_DATA`` is a folder with the raw files; nothing is
 downloaded then. ``SIGNNAP_CACHE`` is the folder for downloads and converted graphs. ``SIGNNAP_MIRROR`` is the address
 of a server with the same layout as the folder of raw files; it replaces the original sources.
@@ -12,12 +15,14 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import SignnapError, unknown_name
+from ..storage import cannot_write
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -30,8 +35,8 @@ _PARTS = ("train", "val", "test")
 class RawFile:
     """One file of a public source; ``path`` is relative to the folder of raw files.
 
-    ``sha256`` is None for archives that circulate in several compressions of the same arrays. The counts of the
-    resulting graph identify these.
+    ``sha256`` is None for archives that circulate in several compressions of the same arrays. The hash of the resulting
+    graph identifies these.
     """
 
     path: str
@@ -41,7 +46,7 @@ class RawFile:
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """The counts of a graph (undirected edges, no self-loops), its usual setting, and its source."""
+    """The counts of a graph (undirected edges, no self-loops), its usual setting, its source, and its hash."""
 
     nodes: int
     edges: int
@@ -51,6 +56,7 @@ class DatasetFacts:
     family: str  # the file format: "planetoid", "musae" or "npz"
     files: tuple[RawFile, ...]
     source: str
+    sha256: str  # of the converted graph, see ``content_hash``
 
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -105,21 +111,35 @@ _MUSAE_FILES = (
 )
 
 
+#: ``content_hash`` of every converted graph.
+_GRAPH_SHA256 = {
+    "pubmed": "967e444cedae17f2ff02e50a6ba06ae8ef23ce2419a69e02f5eae9e84f3d74a2",
+    "facebook": "5d1699791898502fac4fcf4dad81283ecf3b80b9d9ff89b84660888afe177f40",
+    "coauthor_cs": "20b2baaa7c18827d6f88e38f1341dc48bae10103c8696db80a3d0fc328730c56",
+    "amazon_computers": "7a6c341ae8c4ab5bbad5814e4fad9d74564e552f7db6c8fffbdb7dca794c94d0",
+    "amazon_photo": "9c48cdb9c85f66e2b37df389ce9f9f0310551336d6e6f952113b9278f86d32e6",
+    "coauthor_physics": "00d6c76cd11f6bb5243491fae05a0ef2fbed41242fb6b27b32a599a1001e93d6",
+    "cora": "90bdb4b9e214f15194b1f9be7e2418ac4973f3c6508508f01846baf3917eb9d2",
+    "citeseer": "bbc067ef8eefe45b8df6b681e2dbea6d1a2ea1b15ae50924d731409622678534",
+}
+
+
 def _planetoid(name: str, nodes: int, edges: int, features: int, classes: int) -> DatasetFacts:
     files = tuple(
         RawFile(f"planetoid/ind.{name}.{part}", f"{_GITHUB}/kimiyoung/planetoid/master/data/ind.{name}.{part}", sha256)
         for part, sha256 in _PLANETOID_SHA256[name].items()
     )
     source = "github.com/kimiyoung/planetoid (MIT repository)"
-    return DatasetFacts(nodes, edges, features, classes, "transductive", "planetoid", files, source)
+    counts = nodes, edges, features, classes
+    return DatasetFacts(*counts, "transductive", "planetoid", files, source, _GRAPH_SHA256[name])
 
 
 def _npz(
-    file: str, nodes: int, edges: int, features: int, classes: int, *, setting: str = "transductive"
+    name: str, file: str, nodes: int, edges: int, features: int, classes: int, *, setting: str = "transductive"
 ) -> DatasetFacts:
     files = (RawFile(f"gnn-benchmark/{file}", f"{_GITHUB}/shchur/gnn-benchmark/master/data/npz/{file}"),)
     source = "github.com/shchur/gnn-benchmark (MIT repository)"
-    return DatasetFacts(nodes, edges, features, classes, setting, "npz", files, source)
+    return DatasetFacts(nodes, edges, features, classes, setting, "npz", files, source, _GRAPH_SHA256[name])
 
 
 DATASETS: dict[str, DatasetFacts] = {
@@ -133,11 +153,12 @@ DATASETS: dict[str, DatasetFacts] = {
         family="musae",
         files=_MUSAE_FILES,
         source="github.com/benedekrozemberczki/MUSAE (GPL-3 repository, data from SNAP)",
+        sha256=_GRAPH_SHA256["facebook"],
     ),
-    "coauthor_cs": _npz("ms_academic_cs.npz", 18_333, 81_894, 6_805, 15),
-    "amazon_computers": _npz("amazon_electronics_computers.npz", 13_752, 245_861, 767, 10),
-    "amazon_photo": _npz("amazon_electronics_photo.npz", 7_650, 119_081, 745, 8),
-    "coauthor_physics": _npz("ms_academic_phy.npz", 34_493, 247_962, 8_415, 5, setting="inductive"),
+    "coauthor_cs": _npz("coauthor_cs", "ms_academic_cs.npz", 18_333, 81_894, 6_805, 15),
+    "amazon_computers": _npz("amazon_computers", "amazon_electronics_computers.npz", 13_752, 245_861, 767, 10),
+    "amazon_photo": _npz("amazon_photo", "amazon_electronics_photo.npz", 7_650, 119_081, 745, 8),
+    "coauthor_physics": _npz("coauthor_physics", "ms_academic_phy.npz", 34_493, 247_962, 8_415, 5, setting="inductive"),
     "cora": _planetoid("cora", 2_708, 5_278, 1_433, 7),
     "citeseer": _planetoid("citeseer", 3_327, 4_552, 3_703, 6),
 }
@@ -146,7 +167,7 @@ DATASETS: dict[str, DatasetFacts] = {
 def load_public(name: str) -> Graph:
     """Load a public graph by name. The first call converts the raw files and caches the result.
 
-    The counts of nodes, edges, features and classes must be those in ``DATASETS``.
+    The counts and the hash of the graph must be those in ``DATASETS``.
     """
     if name not in DATASETS:
         raise unknown_name("dataset", name, DATASETS)
@@ -175,8 +196,31 @@ def cache_folder() -> Path:
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "signnap"
 
 
+def content_hash(graph: Graph) -> str:
+    """The SHA-256 of edges, features, labels and split; on every machine the same.
+
+    Class names do not count: some copies of the archives pickle them, so that the graph has none.
+    """
+    import numpy as np
+
+    from ..graph import SparseFeatures
+
+    parts = [("edges", "<i4", graph.pattern.indptr), ("edges", "<i4", graph.pattern.indices)]
+    if isinstance(graph.x, SparseFeatures):
+        parts += [("features", "<i4", graph.x.indptr), ("features", "<i4", graph.x.indices)]
+    parts.append(("features", "<f4", graph.x.values if isinstance(graph.x, SparseFeatures) else graph.x))
+    if graph.y is not None:
+        parts.append(("labels", "<i8", graph.y))
+    parts += [(part, "<i8", rows) for part, rows in sorted((graph.given_split or {}).items())]
+    digest = hashlib.sha256(str(tuple(graph.x.shape)).encode())
+    for name, kind, numbers in parts:
+        digest.update(f"{name} {kind} {tuple(numbers.shape)}".encode())
+        digest.update(np.ascontiguousarray(numbers.cpu().numpy(), dtype=kind).data)
+    return digest.hexdigest()
+
+
 def _converted(name: str, facts: DatasetFacts) -> Graph:
-    """Read the raw files, after downloading them where needed, and check the counts of the graph."""
+    """Read the raw files, after downloading them where needed, and check the counts and the hash of the graph."""
     own = os.environ.get("SIGNNAP_DATA")
     folder = Path(own) if own else cache_folder() / "raw"
     for file in facts.files:
@@ -222,16 +266,19 @@ def _download(file: RawFile, destination: Path) -> None:
         return
     mirror = os.environ.get("SIGNNAP_MIRROR")
     url = f"{mirror.rstrip('/')}/{file.path}" if mirror else file.url
-    fetch(url, destination, sha256=file.sha256, by_hand=f"SIGNNAP_DATA/{file.path}")
+    with _private(destination):
+        fetch(url, destination, sha256=file.sha256, by_hand=f"SIGNNAP_DATA/{file.path}")
 
 
 def _difference(graph: Graph, facts: DatasetFacts) -> str | None:
-    """A message about the first count that differs from the expected one."""
+    """A message about the first count that differs from the expected one, or else about the hash."""
     found = graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes
     for what, count in zip(("nodes", "edges", "features", "classes"), found, strict=True):
         expected = getattr(facts, what)
         if count != expected:
             return f"expected {expected:,} {what}, the files give {count:,}"
+    if (content := content_hash(graph)) != facts.sha256:
+        return f"the files give other edges, features or labels: their SHA-256 is {content}, expected {facts.sha256}"
     return None
 
 
@@ -242,7 +289,27 @@ def _to_cache(path: Path, graph: Graph) -> None:
     from .npz import write_npz
 
     split = {f"split_{part}": rows.numpy() for part, rows in (graph.given_split or {}).items()}
-    write_npz(path, graph, version=np.array([_CACHE_VERSION]), report=np.array(astuple(graph.report)), **split)
+    with _private(path):
+        write_npz(path, graph, version=np.array([_CACHE_VERSION]), report=np.array(astuple(graph.report)), **split)
+
+
+@contextmanager
+def _private(path: Path) -> Iterator[None]:
+    """Let only this user enter the folder of a cache file, and only this user read and write the new file.
+
+    A folder of the cache that another user made keeps its permissions, and so does a cache folder that was there.
+    """
+    root = cache_folder()
+    try:
+        for folder in reversed([each for each in (path.parent, *path.parent.parents) if not each.exists()]):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        with suppress(PermissionError):
+            (root / path.relative_to(root).parts[0]).chmod(0o700)
+        yield
+        with suppress(PermissionError):  # some disks have no permissions
+            path.chmod(0o600)
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def _from_cache(path: Path, name: str, facts: DatasetFacts) -> Graph | None:
@@ -256,13 +323,14 @@ def _from_cache(path: Path, name: str, facts: DatasetFacts) -> Graph | None:
         with NpzArchive(path) as archive:
             if archive.array("version", WHOLE, 1).tolist() != [_CACHE_VERSION]:
                 return None
-            graph = Graph.from_edges(**graph_parts(archive, name))
+            parts = graph_parts(archive, name)
             report = EdgeReport(*archive.array("report", WHOLE, 1).tolist())
             rows = {
                 part: torch.from_numpy(archive.array(f"split_{part}", WHOLE, 1))
                 for part in _PARTS
                 if f"split_{part}" in archive
             }
+        graph = replace(Graph.from_edges(**parts, given_split=rows or None), report=report)
     except SignnapError:
         return None
-    return None if _difference(graph, facts) else replace(graph, report=report, given_split=rows or None)
+    return None if _difference(graph, facts) else graph
