@@ -13,8 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from signnap.cli.options import Device, Json, path
-from signnap.cli.output import emit, say
+from signnap.cli.output import emit
 from signnap.errors import SignnapError, unknown_name
+from signnap.train.progress import tell
 
 from . import cells as cell_rules
 from .cells import Cell
@@ -66,7 +67,7 @@ def reproduce(
         page = folder / f"{name}.md"
         _write(page, each, rows, count, cell_rules.BANNER if quick else "")
         made.append({"target": name, **_counts(recipe, rows, count), "page": str(page)})
-        say(_made_in_words(made[-1], bool(failures)))
+        tell(_made_in_words(made[-1], bool(failures)))
     emit({"targets": made, "rows": str(rows.path)}, as_json)
     _report_failures(failures, gained)
 
@@ -109,7 +110,7 @@ def _report_failures(failures: list[str], gained: int) -> None:
     words = f"{len(failures)} {'cells' if len(failures) > 1 else 'cell'} failed, the first is {failures[0]}"
     if not gained:
         raise SignnapError(words)
-    say(f"note: {words}")
+    tell(f"note: {words}")
 
 
 def _write(page: Path, target: Target, rows: Results, seeds: int, banner: str) -> None:
@@ -201,7 +202,7 @@ def report(
     from .report import html_page, json_lines
 
     write_text(out, html_page(rows) if suffix == ".html" else json_lines(rows))
-    say(f"wrote {out}")
+    tell(f"wrote {out}")
     emit({"report": str(out), "rows": len(states)}, as_json)
 
 

@@ -47,7 +47,7 @@ def test_a_run_that_was_not_finished_is_noted(trained, command):
     for what in (evaluate, embed, analyze):
         result = command(*what)
         assert result.code == 0 and notes_only(result.err.partition("embedding 4/4")[0])
-        assert result.err.count("note: run was not trained to its end: ") == 1
+        assert result.err.count("note: the training of run is not finished: ") == 1
 
 
 def test_a_network_that_is_its_own_classifier_says_so(files, command):
@@ -95,7 +95,7 @@ def test_a_network_with_labels_is_judged_on_the_split_it_was_trained_on(command)
 
 def test_who_does_not_read_edges_is_not_praised_for_stability(trained, command):
     assert command("train", *GRAPH, "--out", "walks", "--method", "deepwalk", "--dim", 4, "--iterations", 3).code == 0
-    told = "note: deepwalk embeds all copies alike, as if no edge were dropped, so stability tells nothing"
+    told = "note: dropped edges do not change the embeddings of deepwalk, so its stability says nothing"
     assert told in command("analyze", "walks", *GRAPH, "--copies", 2).err
     assert "tells nothing" not in command("analyze", "run", *GRAPH, "--copies", 2).err
 

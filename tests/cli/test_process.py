@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from signnap.cli.process import keep_freed_memory
+from signnap.cli.program import keep_freed_memory
 
 #: Write to twenty blocks, free them, and do it again: how many pages had to be handed out then?
 PROGRAM = """
 import resource
 import torch
-from signnap.cli.process import keep_freed_memory
+from signnap.cli.program import keep_freed_memory
 
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -81,7 +81,7 @@ def test_not_enough_memory(files, command):
 
 
 def test_a_bug_is_not_hidden(command, monkeypatch):
-    monkeypatch.setattr("signnap.cli.look.emit", lambda *_: 1 / 0)
+    monkeypatch.setattr("signnap.cli.info.emit", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         command("datasets")
 
@@ -141,7 +141,7 @@ def test_ctrl_c_is_no_traceback(command, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("signnap.cli.look.emit", interrupt)
+    monkeypatch.setattr("signnap.cli.info.emit", interrupt)
     result = command("datasets")
     assert (result.code, result.out, result.err) == (130, "", "")
     monkeypatch.setattr("signnap.cli.app.app", interrupt)  # before the first command is known
@@ -152,7 +152,7 @@ def test_sigterm_leaves_nothing_half_written(tmp_path):
     """What is written is written under another name first, and that goes when the program is told to."""
     code = """
 import os, signal
-from signnap import cli
+from signnap.cli import program
 from signnap.storage import replacing
 
 def halfway():
@@ -160,8 +160,8 @@ def halfway():
         part.write_text("half")
         os.kill(os.getpid(), signal.SIGTERM)
 
-cli._run = halfway
-cli.main()
+program._run = halfway
+program.main()
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr, os.listdir(tmp_path)) == (143, "", [])

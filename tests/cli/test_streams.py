@@ -60,11 +60,11 @@ def test_nothing_else_is_opened_in_place_of_stderr():
     """Libraries write to file number 2 whatever it is: were it free, that would be the next file of a run."""
     code = """
 import os, sys
-from signnap import cli
-cli._run = lambda: print(os.path.samestat(os.fstat(2), os.stat(os.devnull)))
+from signnap.cli import program
+program._run = lambda: print(os.path.samestat(os.fstat(2), os.stat(os.devnull)))
 os.close(2)
 sys.stderr = None
-cli.main()
+program.main()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "True\n")

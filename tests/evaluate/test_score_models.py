@@ -31,7 +31,7 @@ def evaluate(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(logger, "level", logger.level)
 
     def evaluate(models, graph, *options):
-        monkeypatch.setattr("signnap.cli.judge.open_graph", lambda *_, **__: graph)
+        monkeypatch.setattr("signnap.cli.options.GraphSource.load", lambda *_, **__: graph)
         folders = [str(tmp_path / str(number)) for number in range(len(models))]
         for model, folder in zip(models, folders, strict=True):
             model.save(folder)

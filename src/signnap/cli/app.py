@@ -1,8 +1,8 @@
-"""The commands: thin shells that parse, call the library, and print.
+"""The commands. Each command parses its options, calls the library and prints the result.
 
 Other packages add commands through the entry point group ``signnap.commands``. Each entry point names a function with
-Typer annotations or a ``typer.Typer``. They are looked up only when the core does not have the command that is asked
-for, so that ``signnap train`` does not search the installed distributions.
+Typer annotations or a ``typer.Typer``. They are looked up only if this package does not have the command that the user
+asks for, so that ``signnap train`` does not search the installed distributions.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typer.main import get_group
 
 from .. import __version__
 from ..errors import SignnapError
-from .judge import analyze, evaluate
-from .look import datasets, demo, methods
-from .work import embed, train
+from .evaluate import analyze, embed, evaluate
+from .info import datasets, demo, methods
+from .train import train
 
 #: The group of entry points that add commands.
 ENTRY_POINTS = "signnap.commands"
-#: The commands that ``signnap_paper`` adds; an installation without it says how to get them.
+#: The commands that ``signnap_paper`` adds. An installation without it tells how to install them.
 _OF_PAPER = ("reproduce", "report", "bench")
 
 
 class Commands(TyperGroup):
-    """The commands of the core, followed by those of other packages once one of these is needed."""
+    """The commands of this package, and those of other packages as soon as one of them is needed."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._add_those_of_other_packages()
@@ -58,7 +58,7 @@ def installed_commands() -> dict[str, Any]:
 
 
 def _as_command(name: str, loaded: Any) -> Any:
-    """Make a command of what an entry point names."""
+    """Make a command from the object that an entry point names."""
     host = typer.Typer()
     if isinstance(loaded, typer.Typer):
         host.add_typer(loaded, name=name)
@@ -68,7 +68,7 @@ def _as_command(name: str, loaded: Any) -> Any:
 
 
 def _missing(name: str, reason: str) -> Any:
-    """Make a command that accepts any arguments and says how to install the real one."""
+    """Make a command that accepts any arguments and tells how to install the real one."""
     extra = "the extra paper" if name in _OF_PAPER else "another package"
 
     def missing() -> None:

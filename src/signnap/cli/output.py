@@ -1,4 +1,4 @@
-"""What goes to stdout (results) and to stderr (everything else)."""
+"""Results on stdout, as a JSON object or as tables, and notes of the library on stderr."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..train.progress import tell
-
 
 def emit(result: dict[str, Any], as_json: bool, *tables: tuple[str, Sequence[str], Iterable[Sequence[str]]]) -> None:
     """Print one JSON object, or tables of (title, column names, rows)."""
@@ -20,8 +18,9 @@ def emit(result: dict[str, Any], as_json: bool, *tables: tuple[str, Sequence[str
     from rich.console import Console
     from rich.table import Table
 
-    seen = sys.stdout is not None and sys.stdout.isatty()  # it is None where it was closed
-    console = Console(width=None if seen else 120, markup=False, emoji=False)  # names are a user's: [v2] is no style
+    on_terminal = sys.stdout is not None and sys.stdout.isatty()  # the caller may have closed stdout
+    # Without markup, because names may contain brackets: [v2] is no style.
+    console = Console(width=None if on_terminal else 120, markup=False, emoji=False)
     for title, columns, rows in tables:
         table = Table(title=title, title_justify="left", title_style="bold")
         for number, column in enumerate(columns):
@@ -32,7 +31,7 @@ def emit(result: dict[str, Any], as_json: bool, *tables: tuple[str, Sequence[str
 
 
 def _strict(value: Any) -> Any:
-    """JSON has no NaN and no infinity; what is not a number becomes null."""
+    """Replace NaN and infinities, which JSON does not have, by null."""
     if isinstance(value, dict):
         return {key: _strict(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -40,13 +39,8 @@ def _strict(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def say(words: str) -> None:
-    """Tell the user something that is not the result."""
-    tell(words)
-
-
 def show_notes() -> None:
-    """Let the library's notes (edges repaired, columns ignored, features made up) appear on stderr."""
+    """Show the library's log messages (repaired edges, ignored columns, computed features) on stderr."""
     logger = logging.getLogger("signnap")
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)

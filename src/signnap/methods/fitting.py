@@ -16,7 +16,7 @@ from ..graph import Graph
 from ..interfaces import Objective
 from ..train.health import Health
 from ..train.profile import Profiler
-from ..train.progress import Report
+from ..train.progress import Report, silent
 from ..train.progress import progress as show_progress
 from ..train.run_folder import RunFolder
 from ..train.session import Interrupted, Outcome, Timetable, Trainee, train
@@ -58,9 +58,9 @@ def fit_together(
     device: str,
     profile: bool,
     progress: bool,
-    report: Report,
-    stop_on_collapse: bool,
-    save_every: float,
+    report: Report = silent,
+    stop_on_collapse: bool = True,
+    save_every: float = 30.0,
 ) -> None:
     """Train all models on one graph at once: they share the graph, its features and, on a GPU, every launch.
 

@@ -175,14 +175,19 @@ class Method(Estimator):
 
         With ``out`` every run has a folder in that folder, ``seed-0``, ``seed-1`` and so on. Options as for ``fit``.
         """
-        graph, seeds = load_graph(graph), _distinct(seeds)
-        copies = [self._twin(seed=seed) for seed in seeds]
-        outs = [None if out is None else RunFolder(out).seed_folder(seed) for seed in seeds]
+        graph = load_graph(graph)
+        copies, outs = self.seed_copies(seeds, out)
         fit_together(
             copies, [copy.settings_for(graph.name) for copy in copies], graph, outs, resume=resume, device=device,
             profile=profile, progress=progress, report=report, stop_on_collapse=stop_on_collapse, save_every=save_every,
         )  # fmt: skip
         return copies
+
+    def seed_copies(self: M, seeds: Sequence[int], out: str | Path | None) -> tuple[list[M], list[Path | None]]:
+        """One copy of this model per encoder seed, each with its run folder in the folder ``out``."""
+        distinct = _distinct(seeds)
+        outs = [None if out is None else RunFolder(out).seed_folder(seed) for seed in distinct]
+        return [self._twin(seed=seed) for seed in distinct], outs
 
     def untrained(self: M, graph: Any) -> M:
         """The same model with freshly drawn weights and no training: the baseline that keeps everybody honest.

@@ -1,4 +1,4 @@
-"""Commands to look around: demo, datasets and methods."""
+"""Commands that need no files: demo, datasets and methods."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .output import emit
 
 def demo(
     out: Annotated[
-        Path, typer.Option(parser=path, metavar="PATH", help="Folder for the files the demo leaves.")
+        Path, typer.Option(parser=path, metavar="PATH", help="Folder for the files that the demo writes.")
     ] = Path("runs/demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of graph and model.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the graph and the model.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Tell the whole story on the generated graph, in under a minute on two cores."""
+    """Train on a generated graph, and measure accuracy and stability before and after edges are removed."""
     from ..train.progress import progress
     from .demo import ITERATIONS, run_demo
 
@@ -37,7 +37,7 @@ def demo(
 
 
 def datasets(as_json: Json = False) -> None:
-    """List the public graphs that load by name, with their facts."""
+    """List the public graphs that can be loaded by name."""
     from ..data.public import DATASETS
 
     facts = [
@@ -53,7 +53,7 @@ def datasets(as_json: Json = False) -> None:
 
 
 def methods(as_json: Json = False) -> None:
-    """List the methods, with what each declares about itself."""
+    """List the methods and their properties."""
     from ..methods.registry import capabilities
 
     found = capabilities()
