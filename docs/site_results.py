@@ -18,5 +18,5 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **context: Any) -> str:
-    """Rewrite links to results, which lie beside docs/ in the repository and inside the site."""
-    return re.sub(r"\]\(\.\./(results|benchmarks)/", r"](\1/", markdown)
+    """Rewrite links between docs/ and results, which lie beside docs/ in the repository and inside the site."""
+    return re.sub(r"\]\(\.\./(results|benchmarks)/", r"](\1/", markdown).replace("](../docs/", "](../")

@@ -124,25 +124,25 @@ def test_the_table_of_methods_is_that_of_the_results():
         r"^\| `([\w-]+)`[^|]* \| [^|]+ \| ([\d.]+) \| ([\d.]+) \| (≤ )?([\d.]+) \|$", _read("README.md"), re.M
     )
     assert [name for name, *_ in shown] == list(IN_THE_RESULTS)
-    read_alike, seconds = _read_alike(), _seconds_on_pubmed()
+    same_probe, seconds = _same_probe(), _seconds_on_pubmed()
     for name, accuracy, rank, at_most, minutes in shown:
-        accuracies, found_rank = read_alike[IN_THE_RESULTS[name]]
+        accuracies, found_rank = same_probe[IN_THE_RESULTS[name]]
         assert (accuracy, rank) == (f"{sum(accuracies) / 6:.2f}", found_rank), name
         settings = method_class(name)().settings_for("pubmed")
         found = seconds[name] * settings.iterations / 60
         assert minutes == (f"{found:.0f}" if found >= 10 else f"{found:.1f}"), name
         assert bool(at_most) == (settings.patience > 0), name
-    ranks = [float(rank) for *_, rank in read_alike.values()]
+    ranks = [float(rank) for *_, rank in same_probe.values()]
     assert len(ranks) == 16 and min(ranks) == float(shown[0][2])
 
 
-def _read_alike():
+def _same_probe():
     """Accuracies on six graphs and mean rank of each method, all read by one classifier."""
     found, name = {}, None
     for line in _read("results/table-overall.md").splitlines():
         first, *cells = [cell.strip(" *_") for cell in line.strip("|").split("|")]
-        name = first.removesuffix(": honest") if first.endswith(": honest") else name
-        if first == "read alike":
+        name = first.removesuffix(": across seeds") if first.endswith(": across seeds") else name
+        if first == "same probe":
             found[name] = [float(re.match(r"[\d.]+", cell)[0]) for cell in cells[:6]], cells[6]
     return found
 

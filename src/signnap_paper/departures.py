@@ -89,7 +89,7 @@ def _beside_figure(row: summaries.Row, figure: float, seeds: int) -> str:
     return text + distance + (", inside" if compared.place == "inside" else "")
 
 
-TRIED = Target(_tried_cells, _tried_page)
+TRIED = Target(_tried_cells, _tried_page, title="Other ways of training SIGNNAP in cells outside the range")
 
 # -- table-letter: the authors' code to the letter, beside the way that all other pages train SIGNNAP ------------------
 
@@ -161,7 +161,7 @@ def _inside(compared: dict[str, list[Compared]]) -> str:
     )
 
 
-LETTER = Target(_letter_cells, _letter_page)
+LETTER = Target(_letter_cells, _letter_page, title="SIGNNAP trained exactly as the authors' code trains it")
 
 # -- table-sharing: how many anchors may share a draw of negatives? Our default was chosen by it -----------------------
 
@@ -190,4 +190,4 @@ def _sharing_page(results: Results, seeds: int) -> str:
     return head + f"mean ± deviation over {seeds} encoder seeds.\n\n" + table
 
 
-SHARING = Target(_sharing_cells, _sharing_page, seeds=10)
+SHARING = Target(_sharing_cells, _sharing_page, seeds=10, title="How many anchors share a draw of negatives")

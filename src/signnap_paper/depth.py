@@ -107,7 +107,9 @@ def _panel(row: summaries.Row) -> Map | str:
     return Map(found["x"], found["y"], found["class"], below)
 
 
-OVERSMOOTHING = Target(_smoothed_cells, _smoothed_page, _smoothed_figure, seeds=3)
+OVERSMOOTHING = Target(
+    _smoothed_cells, _smoothed_page, _smoothed_figure, seeds=3, title="Over-smoothing: embeddings of deeper encoders"
+)
 
 # -- figure-overfitting: accuracy with more layers, and while classifiers learn ----------------------------------------
 
@@ -149,4 +151,6 @@ def _fitted_figure(results: Results, seeds: int) -> Figure:
     return curves(panels, summaries.note(known, seeds), styles=summaries.STYLES)
 
 
-OVERFITTING = Target(_fitted_cells, _fitted_page, _fitted_figure, seeds=3)
+OVERFITTING = Target(
+    _fitted_cells, _fitted_page, _fitted_figure, seeds=3, title="Over-fitting: accuracy by depth, and learning curves"
+)

@@ -121,6 +121,12 @@ def compare(results: Results, name: str, graph: str, seeds: int, **changes: Any)
     return [*start, *numbers, encoders, each.place, distance], each
 
 
+def compared_cells(results: Results, seeds: int) -> tuple[list[Compared], int]:
+    """Return the cells of SIGNNAP that have a result beside the paper's figure, and the number of all cells."""
+    cells = [(name, graph) for name in SIGNNAP_ROWS for graph in GRAPHS]
+    return [each for key in cells if (each := compare(results, *key, seeds)[1]) is not None], len(cells)
+
+
 def level(found: list[Compared]) -> str:
     """Say whether the paper's figures are high or low among ours, by the share of encoders below them.
 
@@ -168,7 +174,8 @@ def _fidelity_page(results: Results, seeds: int) -> str:
                 found.append(each)
             outside = each is not None and each.place != "inside"
             lines.append([*line, (explained("fidelity", name, graph) or "not yet") if outside else "–"])
-    return f"{_summary(found, len(lines), seeds)}\n\n{summaries.table([*COLUMNS, 'explained'], lines)}"
+    head = "" if results.quick else f"{_summary(found, len(lines), seeds)}\n\n"
+    return head + summaries.table([*COLUMNS, "explained"], lines)
 
 
 def _summary(found: list[Compared], cells: int, seeds: int) -> str:
@@ -190,7 +197,12 @@ def _summary(found: list[Compared], cells: int, seeds: int) -> str:
     return f"{head}\n\n{about}"
 
 
-FIDELITY = Target(_fidelity_cells, _fidelity_page, seeds=10)
+FIDELITY = Target(
+    _fidelity_cells,
+    _fidelity_page,
+    seeds=10,
+    title="The paper's figures for SIGNNAP and the range of ten encoder seeds",
+)
 
 # -- table-seeds -------------------------------------------------------------------------------------------------------
 
@@ -202,8 +214,8 @@ def _more_seeds_cells() -> list[Cell]:
 
 def _more_seeds_page(results: Results, seeds: int) -> str:
     """Show the cells with more seeds, and how many figures of all cells lie inside."""
-    found = [each for name in SIGNNAP_ROWS for graph in GRAPHS if (each := compare(results, name, graph, seeds)[1])]
-    cells, share = len(SIGNNAP_ROWS) * len(GRAPHS), Compared(0.0, [0.0] * seeds).share
+    found, cells = compared_cells(results, seeds)
+    share = Compared(0.0, [0.0] * seeds).share
     inside, unsettled = settle(found, cells, seeds)
     places = [each.place for each in found]
     head = _SEEDS_HEAD.strip().format(
@@ -215,4 +227,4 @@ def _more_seeds_page(results: Results, seeds: int) -> str:
     return f"{head}\n\n{summaries.table(COLUMNS, lines)}"
 
 
-MORE_SEEDS = Target(_more_seeds_cells, _more_seeds_page, seeds=30)
+MORE_SEEDS = Target(_more_seeds_cells, _more_seeds_page, seeds=30, title="The same for up to thirty encoder seeds")

@@ -19,7 +19,7 @@ from .summaries import Measure
 from .sweeps import LETTERS, PAPER, WIDTH_GRAPHS, WIDTHS, swept_cell, width_cell
 from .verdict import Claim, Finding, Reading, leads, ranked
 
-# -- depth: does accuracy hold up when layers are stacked, and how many directions do nodes keep? ----------------------
+# -- depth: how much accuracy and how many dimensions do embeddings lose with more layers? -----------------------------
 
 _FEW, _MANY = min(DEPTHS), max(DEPTHS)
 _DEEPER = DEPTHS[1:]
@@ -33,21 +33,25 @@ def _loses_less(read: Reading, cell_of: Callable[[str, int], Cell], paper: str) 
     many = {name: read(cell_of(name, _MANY)) for name in COMPARED}
     kept = {name: many[name] - few[name] for name in COMPARED}
     steps = ", ".join(f"{name} {few[name]:.2f} to {many[name]:.2f}" for name in reversed(COMPARED))
-    return Finding(leads(kept, OURS) and leads(many, OURS), f"{steps}.{paper}")
+    other = max((name for name in many if name != OURS), key=lambda name: many[name])
+    ends = [f"{name} {few[name]:.2f} to {many[name]:.2f}" for name in (OURS, other)]
+    return Finding(leads(kept, OURS) and leads(many, OURS), ", ".join(ends), f"{steps}.{paper}")
 
 
 def _accuracy(target: str, graph: str, where: str, cell_of: Callable[[str, int], Cell], paper: str = "") -> Claim:
-    sentence = f"From {_FEW} to {_MANY} layers SIGNNAP(GCN) loses less accuracy on {graph} than GCN, DropEdge(GCN) and "
+    sentence = (
+        f"From {_FEW} to {_MANY} layers, SIGNNAP(GCN) loses less accuracy on {graph} than GCN, DropEdge(GCN) and "
+    )
     return Claim(
-        f"holds up with depth on {graph}",
-        f"{sentence}DGI, and with {_MANY} it is the best of them.", where, target,
+        f"loses less accuracy with depth on {graph}",
+        f"{sentence}DGI, and with {_MANY} layers it is the most accurate of the four.", where, target,
         lambda: [cell_of(name, depth) for name in COMPARED for depth in (_FEW, _MANY)],
         lambda read: _loses_less(read, cell_of, paper),
     )  # fmt: skip
 
 
 def _reported_depth() -> str:
-    """Quote what the paper's text says of facebook, where its figure has no numbers."""
+    """Quote the paper's text on facebook, because its figure has no numbers."""
     few, many = ([reported()["depth"][name][end] for name in (OURS, "others")] for end in (0, 1))
     return f" The paper: SIGNNAP(GCN) from {few[0]} to nearly {many[0]}, the others from {few[1]} to nearly {many[1]}."
 
@@ -55,8 +59,8 @@ def _reported_depth() -> str:
 def _stays_apart(read: Reading) -> Finding:
     rank = depth.spread_of("effective_rank")
     found = {name: read(smoothed_cell(name, _MANY), rank) for name in COMPARED}
-    limit = "Of networks with labels it is that of three class scores, so it cannot exceed 3."
-    return Finding(leads(found, OURS), f"Effective rank: {ranked(found)}. {limit}")
+    limit = "The networks with labels output three class scores, so their effective rank cannot exceed 3."
+    return Finding(leads(found, OURS), ranked(found), f"Effective rank: {ranked(found)}. {limit}")
 
 
 def _relieves(read: Reading) -> Finding:
@@ -64,7 +68,8 @@ def _relieves(read: Reading) -> Finding:
     steps = "; ".join(f"{name} {', '.join(f'{value:.2f}' for value in values)}" for name, values in found.items())
     means = {name: fmean(values) for name, values in found.items()}
     layers = ", ".join(map(str, _DEEPER))
-    return Finding(leads(means, _DROPPED), f"With {layers} layers: {steps}. On average {ranked(means)}.")
+    text = f"With {layers} layers: {steps}. On average {ranked(means)}."
+    return Finding(leads(means, _DROPPED), f"mean accuracy: {ranked(means)}", text)
 
 
 def _curve_end(part: str) -> Measure:
@@ -78,19 +83,20 @@ def _curve_end(part: str) -> Measure:
 
 
 def _fits_least(read: Reading) -> Finding:
-    """Whether SIGNNAP fits its training nodes least, and validation nodes best."""
+    """Whether SIGNNAP has the lowest training accuracy and the highest validation accuracy."""
     end = lambda part: {name: read(fitted_cell(name, _FEW), _curve_end(part)) for name in COMPARED}
     train, val = end("train"), end("val")
     lowest = leads({name: -value for name, value in train.items()}, OURS)
     text = f"At the end of training: on training nodes {ranked(train)}; on validation nodes "
-    return Finding(lowest and leads(val, OURS), f"{text}{ranked(val)}.")
+    number = f"SIGNNAP(GCN): training {train[OURS]:.2f}, validation {val[OURS]:.2f}"
+    return Finding(lowest and leads(val, OURS), number, f"{text}{ranked(val)}.")
 
 
 _DEPTH = (
     _accuracy("figure-overfitting", FITTED_GRAPH, _FITTING.format(1), fitted_cell, _reported_depth()),
     _accuracy("figure-oversmoothing", SMOOTHED_GRAPH, _SMOOTHING.format(1), smoothed_cell),
     Claim(
-        "stays apart with depth",
+        "keeps more dimensions with depth",
         f"With {_MANY} layers on {SMOOTHED_GRAPH}, embeddings of SIGNNAP(GCN) have a larger effective rank than those "
         "of GCN, DropEdge(GCN) and DGI.",
         _SMOOTHING.format(1), "figure-oversmoothing",
@@ -98,7 +104,7 @@ _DEPTH = (
     ),
     Claim(
         "DropEdge relieves over-smoothing",
-        f"From {min(_DEEPER)} to {_MANY} layers on {SMOOTHED_GRAPH}, DropEdge(GCN) beats GCN on average.",
+        f"From {min(_DEEPER)} to {_MANY} layers on {SMOOTHED_GRAPH}, DropEdge(GCN) beats GCN in mean accuracy.",
         _SMOOTHING.format(2), "figure-oversmoothing",
         lambda: [smoothed_cell(name, depth) for name in _LABELLED for depth in _DEEPER], _relieves,
     ),
@@ -118,12 +124,13 @@ _STABLE = "Stability of Node Representations"
 def _most_stable(read: Reading, measure: Measure, first: str = OURS, others: Sequence[str] = STABLE_METHODS) -> Finding:
     """Whether the first method is more stable than all others."""
     found = {name: read(stability_cell(name), measure) for name in (first, *others)}
-    return Finding(leads(found, first), f"{ranked(found, 3)}.")
+    return Finding(leads(found, first), ranked(found, 3), f"{ranked(found, 3)}.")
 
 
 def _scaled(read: Reading) -> Finding:
     found = _most_stable(read, representations.scaled_cosines)
-    return Finding(found.holds, f"{found.evidence} The paper: {ranked(reported()['stability'], 3)}.")
+    theirs = ranked(reported()["stability"], 3)
+    return Finding(found.holds, found.number, f"{found.evidence} The paper: {theirs}.")
 
 
 def _more_stable(first: str, others: Sequence[str], sentence: str, observation: int) -> Claim:
@@ -140,38 +147,39 @@ def _clusters(read: Reading) -> Finding:
         name: read(representations.mapped_cell(name), representations.silhouettes)
         for name in representations.MAPPED_METHODS
     }
-    return Finding(leads(found, OURS), f"{ranked(found, 4)}. The paper: {ranked(reported()['silhouette'], 4)}.")
+    theirs = ranked(reported()["silhouette"], 4)
+    return Finding(leads(found, OURS), ranked(found, 4), f"{ranked(found, 4)}. The paper: {theirs}.")
 
 
 _REPRESENTATIONS = (
     Claim(
         "more stable",
-        f"On {representations.STABLE_GRAPH}, SIGNNAP(GCN) has the highest mean cosine between copies with dropped "
-        "edges.",
+        f"On {representations.STABLE_GRAPH}, SIGNNAP(GCN) has the highest mean cosine between the embeddings of copies "
+        "with dropped edges.",
         _STABLE, "figure-stability", representations.STABILITY.recipe,
         partial(_most_stable, measure=representations.cosines),
     ),
     Claim(
-        "more stable, as the paper scales",
-        "The same by the mean of the matrix after min-max scaling, diagonal included, which is the number that the "
-        "paper has; we scale each matrix by itself.",
+        "more stable, scaled as in the paper",
+        "SIGNNAP(GCN) has the highest mean of the cosine matrix after min-max scaling, diagonal included, as the paper "
+        "reports it. Each matrix is scaled by its own extremes.",
         _STABLE, "figure-stability", representations.STABILITY.recipe, _scaled,
     ),
     Claim(
         "more stable, by the centred cosine",
-        "The same by the cosine after the average embedding is subtracted, because the plain one rewards maps that "
-        "send all nodes to one point.",
+        "SIGNNAP(GCN) has the highest mean cosine after the average embedding is subtracted. The plain cosine rewards "
+        "encoders that map all nodes to one point.",
         _STABLE, "figure-stability", representations.STABILITY.recipe,
         partial(_most_stable, measure=representations.centred_cosines),
     ),
     _more_stable(
         "DropEdge(GCN)", ("DGI",),
-        "DropEdge(GCN), whose labels ask it to be stable, has a higher mean cosine than DGI.", 2,
+        "DropEdge(GCN), which learns from labels on perturbed graphs, has a higher mean cosine than DGI.", 2,
     ),
     _more_stable(OURS, ("GCC, with features",), "SIGNNAP(GCN) has a higher mean cosine than GCC.", 3),
     Claim(
-        "clusters best",
-        f"On {representations.MAPPED_GRAPH}, classes have the highest silhouette in embeddings of SIGNNAP(GCN).",
+        "separates classes best",
+        f"On {representations.MAPPED_GRAPH}, the embeddings of SIGNNAP(GCN) have the highest silhouette of classes.",
         "Smoothness and Identifiability of Node Representations", "figure-tsne", representations.TSNE.recipe,
         _clusters,
     ),
@@ -190,23 +198,26 @@ def _near_best(read: Reading, setting: str, good: tuple[float, ...]) -> Finding:
     deviation = read.deviation(swept_cell(setting, best))
     gap = found[best] - max(found[value] for value in good)
     text = ranked({f"{LETTERS[setting]} = {value}:": number for value, number in found.items()})
-    return Finding(gap <= deviation, f"{text}. The best has a deviation of {deviation:.2f} over encoders.")
+    letter, chosen = LETTERS[setting], max(good, key=lambda value: found[value])
+    own = "" if chosen == best else f"{letter} = {chosen}: {found[chosen]:.2f}, "
+    number = f"{own}best {letter} = {best}: {plus_minus(found[best], deviation)}"
+    return Finding(gap <= deviation, number, f"{text}. The best has a deviation of {deviation:.2f} over encoders.")
 
 
 def _clearly_worse(read: Reading, setting: str, value: float) -> Finding:
-    """Whether a value loses more than one deviation against the paper's own, or training with it ends in NaN."""
+    """Whether a value is worse than the paper's by more than one deviation, or training with it ends in NaN."""
     own, other = (read(swept_cell(setting, each)) for each in (PAPER[setting], value))
     deviation = read.deviation(swept_cell(setting, PAPER[setting]))
     letter = LETTERS[setting]
     result = "training ends in NaN" if isnan(other) else f"{other:.2f}"
-    text = f"{letter} = {PAPER[setting]}: {plus_minus(own, deviation)}; {letter} = {value}: {result}."
-    return Finding(isnan(other) or own - other > deviation, text)
+    text = f"{letter} = {PAPER[setting]}: {plus_minus(own, deviation)}; {letter} = {value}: {result}"
+    return Finding(isnan(other) or own - other > deviation, text, f"{text}.")
 
 
 def _good(setting: str, values: tuple[float, ...], about: str, observation: int) -> Claim:
     return Claim(
         f"{LETTERS[setting]} ≈ {about}",
-        f"On {sweeps.SWEPT_GRAPH}, {LETTERS[setting]} ≈ {about} is the best of the sweep, or within one standard "
+        f"On {sweeps.SWEPT_GRAPH}, {LETTERS[setting]} ≈ {about} is the best value of the sweep, or within one standard "
         "deviation over encoders of the best.",
         _ANALYSIS.format(observation), "figure-hyperparameters",
         lambda: [swept_cell(setting, value) for value in sweeps.SWEEPS[setting]],
@@ -220,8 +231,8 @@ def _bad(
     value = choose(sweeps.SWEEPS[setting])
     return Claim(
         f"{words} {LETTERS[setting]} hurts",
-        f"{words} {LETTERS[setting]} hurts: with {value}, training ends in NaN or accuracy is lower than with "
-        f"{PAPER[setting]} by more than one standard deviation over encoders.{more}",
+        f"With {LETTERS[setting]} = {value}, training ends in NaN or accuracy is lower than with {PAPER[setting]} by "
+        f"more than one standard deviation over encoders.{more}",
         _ANALYSIS.format(observation), "figure-hyperparameters",
         lambda: [swept_cell(setting, each) for each in (PAPER[setting], value)],
         lambda read: _clearly_worse(read, setting, value), may_diverge=swept_cell(setting, value),
@@ -235,7 +246,7 @@ _HYPERPARAMETERS = (
     _bad("drop_edge", min, "A small", 2),
     _bad("drop_edge", max, "A large", 2),
     _good("temperature", (0.1,), "0.1", 3),
-    _bad("temperature", min, "A much lower", 3, " The paper expects values to explode."),
+    _bad("temperature", min, "A much lower", 3, " The paper expects exploding values."),
 )
 
 # -- the width of embeddings -------------------------------------------------------------------------------------------
@@ -254,7 +265,8 @@ def _varies_less(read: Reading) -> Finding:
         ours, theirs = (max(values) - min(values) for values in found)
         smaller.append(ours < theirs)
         texts.append(f"{graph} {ours:.2f} against {theirs:.2f}")
-    return Finding(all(smaller), f"Range over dimensions, SIGNNAP(GCN) against DGI: {', '.join(texts)}.")
+    ranges = ", ".join(texts)
+    return Finding(all(smaller), f"range: {ranges}", f"Range over dimensions, SIGNNAP(GCN) against DGI: {ranges}.")
 
 
 def _exceeds(read: Reading, others: Sequence[str], enough: Callable[[list[bool]], bool]) -> Finding:
@@ -266,7 +278,8 @@ def _exceeds(read: Reading, others: Sequence[str], enough: Callable[[list[bool]]
         wins = sum(ours > max(theirs) for ours, *theirs in zip(*found.values(), strict=True))
         better.append(leads(means, OURS))
         texts.append(f"{graph} {ranked(means)}, better with {wins} of {len(WIDTHS)}")
-    return Finding(enough(better), f"Mean over dimensions: {'; '.join(texts)}.")
+    number = f"better on {sum(better)} of {len(WIDTH_GRAPHS)} graphs"
+    return Finding(enough(better), number, f"Mean over dimensions: {'; '.join(texts)}.")
 
 
 def _needs_width(read: Reading) -> Finding:
@@ -275,7 +288,7 @@ def _needs_width(read: Reading) -> Finding:
         found = dict(zip(WIDTHS, _over_widths(read, "DGI", graph), strict=True))
         best[graph] = max(found, key=lambda dim: found[dim])
     text = ", ".join(f"{graph} {dim}" for graph, dim in best.items())
-    return Finding({*best.values()} == {max(WIDTHS)}, f"The best dimension of DGI: {text}.")
+    return Finding({*best.values()} == {max(WIDTHS)}, f"best: {text}", f"The best dimension of DGI: {text}.")
 
 
 def _of_widths(
@@ -288,21 +301,22 @@ def _of_widths(
 
 _WIDTHS = (
     _of_widths(
-        "exceeds supervised models over latent dimensions",
-        f"{_FROM_TO}, SIGNNAP(GCN) is more accurate on average than GCN and DropEdge(GCN) on some of three graphs.",
+        "exceeds supervised models over dimensions",
+        f"{_FROM_TO}, SIGNNAP(GCN) is more accurate on average than GCN and DropEdge(GCN) on at least one of three "
+        "graphs.",
         1, (OURS, *_LABELLED), lambda read: _exceeds(read, _LABELLED, any),
     ),
     _of_widths(
-        "DGI needs width", "Of all dimensions, DGI is most accurate with the widest on each of three graphs.",
+        "DGI needs wide embeddings", "On each of three graphs, DGI is most accurate with the largest dimension.",
         2, ("DGI",), _needs_width,
     ),
     _of_widths(
-        "stable over latent dimensions",
-        f"{_FROM_TO}, accuracy of SIGNNAP(GCN) varies less than that of DGI on each of three graphs.",
+        "varies less over dimensions than DGI",
+        f"{_FROM_TO}, the accuracy of SIGNNAP(GCN) varies less than that of DGI on each of three graphs.",
         2, (OURS, "DGI"), _varies_less,
     ),
     _of_widths(
-        "better over latent dimensions",
+        "better than DGI over dimensions",
         f"{_FROM_TO}, SIGNNAP(GCN) is more accurate on average than DGI on each of three graphs.",
         2, (OURS, "DGI"), lambda read: _exceeds(read, ("DGI",), all),
     ),

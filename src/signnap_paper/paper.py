@@ -90,6 +90,6 @@ def cell(name: str, graph: str, looks: tuple[str, ...] = (), **changes: Any) -> 
     )  # fmt: skip
 
 
-def read_alike(name: str, graph: str) -> Cell:
+def same_probe_cell(name: str, graph: str) -> Cell:
     """Return the cell with the same probe for all methods: logistic regression on rows of length one."""
     return replace(cell(name, graph), probe="logistic", probe_seeds=1, dropped=False)

@@ -273,6 +273,29 @@ def _limits(known: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return max(0, _STEP * floor((lowest - margin) / _STEP)), highest + margin / 2
 
 
+# -- dots --------------------------------------------------------------------------------------------------------------
+
+
+@plot_style()
+def dots(series: Mapping[str, Mapping[str, float]], names: Sequence[str], note: str = "", *, x_label: str) -> Figure:
+    """Draw one line for each name, from the top down, with a dot for each series that has a value of that name."""
+    styles = series_styles(series, None)
+    figure = canvas(4.8, 0.22 * len(names) + 0.8)
+    axes = figure.subplots()
+    for title, values in series.items():
+        if values:
+            places = [names.index(name) for name in values]
+            axes.scatter(
+                [*values.values()], places, c=styles[title].colour, marker=styles[title].marker, label=title, s=22
+            )
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel=x_label, ylim=(len(names) - 0.5, -0.5))
+    axes.grid()
+    add_legend(figure)
+    write_below(figure, note)
+    return figure
+
+
 # -- maps --------------------------------------------------------------------------------------------------------------
 
 

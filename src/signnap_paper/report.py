@@ -14,7 +14,7 @@ from typing import Any
 
 from signnap.errors import SignnapError
 
-from .cells import BANNER, QUICK_PROBE, quickened
+from .cells import BANNER, quickened
 from .plots import save
 from .results import Results
 from .targets import HOMES, WHOLE, find_target
@@ -30,26 +30,31 @@ img { max-width: 100%; }
 code { background: #f4f4f4; padding: 0 .2em; }
 nav a { margin-right: 1em; }
 """
+#: Pages that need the graphs, or that the documentation of the methods includes.
+_LEFT_OUT = ("table-datasets", "authors")
+_REMARK = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _HEADING = re.compile(r"<h2>(.*?)</h2>")
 _PICTURE = re.compile(r'<img src="([^"]*)"')
 _LINK = re.compile(r'<a href="(?!https?:)[^"]*">(.*?)</a>')
 
 
 def html_page(results: Results) -> str:
-    """Return the whole reproduction as one HTML file; the page of a quick try says so."""
-    quick = any(row["cell"]["probe"] == QUICK_PROBE for row in results)
+    """Return all pages and figures as one HTML file, verdicts first; the page of a quick run says so."""
+    quick = results.quick
     results = Results(results.path, quickened) if quick else results
     count = lambda target: 1 if quick else target.seeds
+    targets = {name: find_target(name) for name in sorted(HOMES, key=lambda name: name not in (WHOLE, "cells"))}
     pictures = {}
     with TemporaryDirectory() as folder:
-        for name in HOMES:
-            target = find_target(name)
+        for name, target in targets.items():
             if target.figure is not None:
                 picture, *_ = save(target.figure(results, count(target)), Path(folder) / name)
                 pictures[picture.name] = picture.read_bytes()
-    whole = find_target(WHOLE)
-    page = whole.page(results, count(whole))
-    return document("Reproduction", (BANNER if quick else "") + page, pictures)
+    order = [WHOLE, *(name for name in targets if name not in (WHOLE, *_LEFT_OUT))]
+    pages = [targets[name].text(name, results, count(targets[name])) for name in order]
+    # one heading of the first level, on top: those of the other pages become sections
+    markdown = "\n".join([_REMARK.sub("", pages[0]), *(page.replace("# ", "## ", 1) for page in pages[1:])])
+    return document("Reproduction", (BANNER if quick else "") + markdown, pictures)
 
 
 def document(title: str, markdown: str, pictures: Mapping[str, bytes]) -> str:

@@ -94,7 +94,13 @@ def _stability_figure(results: Results, seeds: int) -> Figure:
     return matrices({"cosine": plain, "cosine, min-max scaled": scaled}, note, axis="perturbed copy")
 
 
-STABILITY = Target(_stability_cells, _stability_page, _stability_figure, seeds=3)
+STABILITY = Target(
+    _stability_cells,
+    _stability_page,
+    _stability_figure,
+    seeds=3,
+    title="Stability of embeddings when edges are dropped",
+)
 
 # -- figure-tsne: do classes stand apart in the plane, and in the embeddings themselves? -------------------------------
 
@@ -145,4 +151,4 @@ def _panel(row: summaries.Row) -> Map | str:
     return Map(found["x"], found["y"], found["class"], f"silhouette {silhouette}")
 
 
-TSNE = Target(_mapped_cells, _mapped_page, _mapped_figure, seeds=3)
+TSNE = Target(_mapped_cells, _mapped_page, _mapped_figure, seeds=3, title="Separation of classes in embeddings")

@@ -18,7 +18,7 @@ from typing import Any
 from signnap.errors import SignnapError
 from signnap.storage import alone, cannot_read, write_text
 
-from .cells import Cell
+from .cells import QUICK_PROBE, Cell, quickened
 
 Rule = Callable[[Cell], Cell]
 
@@ -58,6 +58,11 @@ class Results:
             return b""
         except OSError as error:
             raise cannot_read(self.path, error) from error
+
+    @property
+    def quick(self) -> bool:
+        """Whether these are the results of a quick run, from which no page may draw a conclusion."""
+        return self.rule is quickened or any(row["cell"]["probe"] == QUICK_PROBE for row in self)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield all rows, cell by cell."""

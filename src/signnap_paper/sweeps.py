@@ -74,7 +74,9 @@ def _swept_figure(results: Results, seeds: int) -> Figure:
     return curves(panels, summaries.note(known, seeds), mark="the paper's value", styles=summaries.STYLES)
 
 
-HYPERPARAMETERS = Target(_swept_cells, _swept_page, _swept_figure, seeds=3)
+HYPERPARAMETERS = Target(
+    _swept_cells, _swept_page, _swept_figure, seeds=3, title="Accuracy along three hyper-parameters of SIGNNAP"
+)
 
 # -- figure-dimensions -------------------------------------------------------------------------------------------------
 
@@ -122,4 +124,4 @@ def _width_figure(results: Results, seeds: int) -> Figure:
     return bars(panels, groups, summaries.note(known, seeds), **labels, styles=summaries.STYLES)
 
 
-DIMENSIONS = Target(_width_cells, _width_page, _width_figure, seeds=3)
+DIMENSIONS = Target(_width_cells, _width_page, _width_figure, seeds=3, title="Accuracy over embedding dimensions")

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from itertools import product
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from signnap.evaluate import Summary, plus_minus, summarize
 
 from . import summaries
 from .cells import Cell
-from .paper import GRAPHS, OURS, ROWS, UNLABELLED, cell, read_alike, reported
+from .paper import GRAPHS, OURS, ROWS, UNLABELLED, cell, reported, same_probe_cell
+from .plots import dots
 from .results import Results
 from .targets import Target
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # -- table-datasets: computed from the graphs as they are loaded -------------------------------------------------------
 
 _COUNTS = ("nodes", "edges", "density", "classes", "features", "label rate", "train", "val", "test")
 _DATASETS_HEAD = """
-Edges are undirected and counted once, without self-loops. Density is their number over the square of that of nodes, as
-the paper has it, and the label rate is the share of training nodes. In brackets: the paper, where it differs.
+Edges are undirected and counted once, without self-loops. Density is the number of edges over the squared number of
+nodes, as in the paper. Label rate is the share of training nodes. In brackets: the paper's number, where it differs.
 """
 
 
@@ -58,43 +62,48 @@ def _written(number: float | str) -> str:
     return f"{number:.2f} %" if isinstance(number, float) else f"{number:,}" if isinstance(number, int) else number
 
 
-DATASETS = Target(list, lambda results, seeds: datasets_page())
+DATASETS = Target(list, lambda results, seeds: datasets_page(), title="Data sets: our counts and the paper's")
 
 # -- table-overall: every method on six graphs, by the paper's protocol and over encoder seeds -------------------------
 
 _KEYS = [(name, graph) for name in ROWS for graph in GRAPHS]
 _OVERALL_HEAD = """
-Test accuracy in % on the paper's splits. *Honest*: mean and standard deviation over {seeds} encoder seeds, each read by
-several probes. *One encoder*: the first of these seeds alone, with the deviation over its probes, which is what the
-paper reports. *Read alike*: encoders of the same settings and seeds, all read by logistic regression on rows of length
-one; otherwise SIGNNAP and DGI have the probes that the paper gives them, and everybody else a plain linear layer, which
-suits some embeddings better than others. Networks with labels are their own classifiers, and have no such rows. On
-coauthor_physics encoders are trained on the training nodes alone, but for DeepWalk, Node2Vec and ARWMF, which embed
-only what they were trained on. *Rank* is the mean place among methods without labels that have a result on every graph:
-ours among {ours}, the paper's among {theirs}, as it is printed there, which does not follow from its accuracies for all
-(DeepWalk's would be {deepwalk:.2f}).
-The best of those in a column is **bold**, the second _slanted_.
+Test accuracy in % on the paper's splits.
+
+- *Across seeds*: mean and standard deviation over {seeds} encoder seeds. Several probes read each encoder. As in the
+  paper, SIGNNAP and DGI have probes of their own; all other methods have a plain linear layer, which suits some
+  embeddings better than others.
+- *First seed*: the encoder of the first seed alone, with the deviation over its probes. The paper reports this number.
+- *Same probe*: encoders with the same settings and seeds, all read by logistic regression on embeddings scaled to unit
+  length.
+- *Rank*: mean rank among the methods without labels that have a result on every graph, {ours} here and {theirs} in the
+  paper. The paper's ranks are quoted as printed; some do not follow from its accuracies (DeepWalk's would be
+  {deepwalk:.2f}).
+
+Networks with labels classify by themselves, so the lines for probes are missing. On coauthor_physics, encoders are
+trained on the training nodes alone. DeepWalk, Node2Vec and ARWMF cannot embed new nodes and are trained on the whole
+graph. Among methods without labels, the best of a column is **bold** and the second _slanted_.
 """
 
 
 def _overall_cells() -> list[Cell]:
-    alike = lambda name, graph: [read_alike(name, graph)] if name in UNLABELLED else []
-    return [each for graph in GRAPHS for name in ROWS for each in (cell(name, graph), *alike(name, graph))]
+    same = lambda name, graph: [same_probe_cell(name, graph)] if name in UNLABELLED else []
+    return [each for graph in GRAPHS for name in ROWS for each in (cell(name, graph), *same(name, graph))]
 
 
 def overall_page(results: Results, seeds: int) -> str:
     """Show accuracies by both protocols, and the paper's."""
-    honest, alike = ({key: results.find(made(*key), seeds) for key in _KEYS} for made in (cell, read_alike))
-    honest_lines, alike_lines = _ranked_lines(honest, seeds), _ranked_lines(alike, seeds)
+    own, same = ({key: results.find(made(*key), seeds) for key in _KEYS} for made in (cell, same_probe_cell))
+    own_lines, same_lines = _ranked_lines(own, seeds), _ranked_lines(same, seeds)
     lines = []
     for name in ROWS:
-        lines.append([f"{name}: honest", *honest_lines[name]])
+        lines.append([f"{name}: across seeds", *own_lines[name]])
         if name in UNLABELLED:
-            rows = [honest[name, graph] for graph in GRAPHS]
+            rows = [own[name, graph] for graph in GRAPHS]
             first = ["–" if row is None or "error" in row else str(summarize(row["test"][0])) for row in rows]
-            lines += [["one encoder", *first, ""], ["read alike", *alike_lines[name]]]
+            lines += [["first seed", *first, ""], ["same probe", *same_lines[name]]]
         lines.append(["the paper", *(_reported(name, graph) for graph in GRAPHS), _reported_rank(name)])
-    ranked = sum(line[-1] not in ("", "–") for line in honest_lines.values())
+    ranked = sum(line[-1] not in ("", "–") for line in own_lines.values())
     return f"{_overall_head(seeds, ranked)}\n\n{summaries.table(['method', *GRAPHS, 'rank'], lines)}"
 
 
@@ -141,7 +150,48 @@ def _reported_rank(name: str) -> str:
     return "–" if rank is None else f"{rank:.2f}"
 
 
-OVERALL = Target(_overall_cells, overall_page)
+OVERALL = Target(_overall_cells, overall_page, title="Test accuracy of every method on six graphs")
+
+# -- figure-ranks: the mean ranks of that table, the paper's beside ours -----------------------------------------------
+
+#: What is ranked, in the order of the columns.
+_RANKED = ("the paper", "ours, the paper's probes", "ours, same probe")
+
+
+def _all_ranks(results: Results, seeds: int) -> dict[str, dict[str, float]]:
+    """Return the mean ranks of methods without labels by kind; a method without a result on every graph has none."""
+    ranks: dict[str, dict[str, float]] = {_RANKED[0]: reported()["average_rank"]}
+    for kind, made in zip(_RANKED[1:], (cell, same_probe_cell), strict=True):
+        rows = {(name, graph): results.find(made(name, graph), seeds) for name in UNLABELLED for graph in GRAPHS}
+        found = {key: mean for key, row in rows.items() if (mean := summaries.over_encoders(row)) is not None}
+        ranks[kind] = average_ranks(found)
+    return ranks
+
+
+def _by_rank(ranks: dict[str, dict[str, float]]) -> list[str]:
+    """Return the methods without labels, the best with one probe for all first."""
+    return sorted(UNLABELLED, key=lambda name: ranks[_RANKED[-1]].get(name, len(UNLABELLED)))
+
+
+def _ranks_page(results: Results, seeds: int) -> str:
+    """Show the mean ranks."""
+    ranks = _all_ranks(results, seeds)
+    shown = lambda name: [f"{each[name]:.2f}" if name in each else "–" for each in ranks.values()]
+    head = (
+        f"Mean rank by accuracy over six graphs among the methods without labels (1 is best), from means over {seeds} "
+        "encoder seeds. [table-overall](table-overall.md) has the accuracies.\n\n"
+    )
+    return head + summaries.table(["method", *ranks], [[name, *shown(name)] for name in _by_rank(ranks)])
+
+
+def _ranks_figure(results: Results, seeds: int) -> Figure:
+    """Draw the mean ranks as dots, a line for each method."""
+    ranks = _all_ranks(results, seeds)
+    note = "" if ranks[_RANKED[-1]] else "Ours – not run."
+    return dots(ranks, _by_rank(ranks), note, x_label="mean rank over six graphs (1 is best)")
+
+
+RANKS = Target(list, _ranks_page, _ranks_figure, title="Mean ranks of the methods without labels")
 
 # -- table-perturbations: which change of the graph makes the most accurate SIGNNAP? -----------------------------------
 
@@ -172,13 +222,16 @@ def _perturbations_page(results: Results, seeds: int) -> str:
         rows = [results.find(perturbed_cell(name, graph), seeds) for graph in GRAPHS]
         lines.append([name, *(summaries.shown(row, seeds) for row in rows)])
         lines.append(["the paper", *(f"{reported()['perturbations'][name][graph]:.2f}" for graph in GRAPHS)])
-    head = f"{OURS}, test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds.\n\n"
+    head = (
+        f"{OURS}, test accuracy in % on the paper's splits, mean ± standard deviation over {seeds} encoder seeds. The "
+        "paper has one number for each.\n\n"
+    )
     return head + summaries.table(["perturbation", *GRAPHS], lines)
 
 
-PERTURBATIONS = Target(_perturbed_cells, _perturbations_page, seeds=3)
+PERTURBATIONS = Target(_perturbed_cells, _perturbations_page, seeds=3, title="SIGNNAP with seven perturbations")
 
-# -- table-grid: settings where authors give none, chosen by validation accuracy and kept in the preset ----------------
+# -- table-grid: settings where authors give none; validation accuracy chooses, and the preset keeps them --------------
 
 _RATES = ("drop_edge", "drop_edge_2", "mask_features", "mask_features_2")
 _BY_TEMPERATURE = [{"lr": lr, "temperature": t} for lr, t in product((1e-3, 1e-2), (0.4, 0.7))]
@@ -219,8 +272,11 @@ def _grid_page(results: Results, seeds: int) -> str:
             chosen = tried == best_of_grid(results, name, graph, seeds)
             words = ", ".join(f"{setting} {value}" for setting, value in tried.items())
             lines.append([name, graph, f"{iterations:,}", words, f"**{shown}**" if chosen else shown])
-    head = f"Validation accuracy in % on the paper's splits, over {seeds} encoder seed{'s' if seeds > 1 else ''}.\n\n"
+    head = (
+        f"Validation accuracy in % on the paper's splits, over {seeds} encoder seed{'s' if seeds > 1 else ''}. The "
+        "authors of these methods give no settings for these graphs, so we chose the settings in bold.\n\n"
+    )
     return head + summaries.table(["method", "graph", "iterations", "settings", "accuracy"], lines)
 
 
-GRID = Target(_grid_cells, _grid_page, seeds=1)
+GRID = Target(_grid_cells, _grid_page, seeds=1, title="Settings that validation accuracy chose")

@@ -15,13 +15,14 @@ from .results import Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The page of the whole reproduction: it shows all other targets.
+#: The page of verdicts: it sums up all other targets.
 WHOLE = "reproduction"
 #: The module and the name of every target. A command imports the modules of the targets that it is asked for only.
 HOMES = {
     "authors": "authors.AUTHORS",
     "table-datasets": "tables.DATASETS",
     "table-overall": "tables.OVERALL",
+    "figure-ranks": "tables.RANKS",
     "table-fidelity": "fidelity.FIDELITY",
     "table-seeds": "fidelity.MORE_SEEDS",
     "table-start": "first_weights.START",
@@ -37,6 +38,7 @@ HOMES = {
     "figure-dimensions": "sweeps.DIMENSIONS",
     "table-sharing": "departures.SHARING",
     "table-grid": "tables.GRID",
+    "cells": "reproduction_cells.CELLS",
     WHOLE: "reproduction.REPRODUCTION",
 }
 
@@ -46,17 +48,20 @@ class Target:
     """A table or a figure: the cells it takes, and the page and the picture made of their results.
 
     ``page`` and ``figure`` are called with results and a number of encoder seeds; ``seeds`` is the number by default.
+    ``title`` is the heading of the page.
     """
 
     recipe: Callable[[], list[Cell]]
     page: Callable[[Results, int], str]
     figure: Callable[[Results, int], Figure] | None = None
     seeds: int = 5
+    title: str = ""
 
     def text(self, name: str, results: Results, seeds: int) -> str:
-        """Return the page as its file has it: the page of a figure begins with the picture of that name."""
+        """Return the page as its file has it: the title, the picture of that name if it is a figure, and the text."""
+        title = f"# {self.title}\n\n" if self.title else ""
         picture = "" if self.figure is None else f"![{name}]({name}.png)\n\n"
-        return picture + self.page(results, seeds)
+        return title + picture + self.page(results, seeds)
 
 
 def find_target(name: str) -> Target:

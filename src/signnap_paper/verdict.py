@@ -1,4 +1,4 @@
-"""Claims of the paper as values, and one rule for the verdict on all of them."""
+"""The paper's claims as values, and one rule that decides each of them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from .cells import Cell
 from .results import Results
 from .summaries import Measure, accuracies
 
+#: The verdict on every claim of a quick run.
+NO_VERDICT = "no verdict: quick run"
 RULE = """
-Each claim is checked on means over encoder seeds, and again for every single encoder seed, with all methods at that
-seed. It *holds* if it is true of the means and of more than half of the seeds. It *holds only for some seeds*, or
-for one, if it is true of these, *holds only on average* if it is true of the means alone, and else *does not hold*.
-Only seeds that all cells have are checked; where there is none, a claim that is true of the means holds only on
-average. Ties do not count as better. While a cell that it needs is missing or failed, nothing is known.
-
-Claims read up to {seeds} encoder seeds of a cell; a section of this page shows as many as the table above says. So the
-mean of one cell may differ between a claim, *Fidelity* and the table of its figure.
+The program checks each claim on the means over encoder seeds, and again for each encoder seed, with all methods at that
+seed. A claim *holds* if it is true for the means and for more than half of the seeds. It *holds only for some seeds* if
+it is true for at least one seed, and *holds only on average* if it is true for the means alone. Otherwise it *does not
+hold*. The check uses the seeds that all cells have; if there is none, a claim that is true for the means holds only on
+average. A tie does not count as better. A claim is *not known yet* while one of its cells is missing or failed.
 """
 
 
@@ -47,9 +46,10 @@ class Reading:
 
 
 class Finding(NamedTuple):
-    """Whether a claim is true of the numbers that were read, and these numbers as text."""
+    """Whether a claim is true for the numbers that were read, the deciding numbers, and all numbers as sentences."""
 
     holds: bool
+    number: str
     evidence: str
 
 
@@ -70,27 +70,37 @@ class Claim:
 
 
 class Verdict(NamedTuple):
-    """The verdict on a claim in words, and the evidence."""
+    """The verdict on a claim in words, the deciding numbers, and all numbers as sentences."""
 
     text: str
+    number: str
     evidence: str
+
+    @property
+    def kind(self) -> str:
+        """Return how the pages group the verdict: holds, in part, not, or unknown."""
+        if self.text.startswith(("not known", NO_VERDICT)):
+            return "unknown"
+        return "holds" if self.text.startswith("holds (") else "in part" if self.text.startswith("holds") else "not"
 
 
 def decide(claim: Claim, results: Results, seeds: int) -> Verdict:
-    """Decide a claim from so many encoder seeds."""
+    """Decide a claim from so many encoder seeds. Rows of a quick run decide nothing."""
+    if results.quick:
+        return Verdict(NO_VERDICT, "–", "–")
     rows = {cell.key: results.find(cell, seeds) for cell in claim.cells()}
     known = {key: row for key, row in rows.items() if row is not None and _is_answer(key, row, claim)}
     shared = set.intersection(*({*row["seeds"]} for row in known.values())) if known else set()
     if len(known) < len(rows):
         text = f"not known yet: {len(rows) - len(known)} of {len(rows)} cells are missing"
-        return Verdict(text, f"`signnap reproduce {claim.target}` fills them in.")
-    holds, evidence = claim.check(Reading(known))
+        return Verdict(text, "–", f"`signnap reproduce {claim.target}` computes them.")
+    holds, number, evidence = claim.check(Reading(known))
     singles = [claim.check(Reading(known, seed)).holds for seed in sorted(shared)]
-    return Verdict(in_words(holds, singles), evidence)
+    return Verdict(in_words(holds, singles), number, evidence)
 
 
 def in_words(holds: bool, singles: Sequence[bool]) -> str:
-    """Word the verdict, given whether the claim is true of the means and of each encoder seed."""
+    """Word the verdict, given whether the claim is true for the means and for each encoder seed."""
     true = sum(singles)
     count = f"({true} of {len(singles)} seed{'s' if len(singles) > 1 else ''})" if singles else "(no seed in common)"
     if holds and 2 * true > len(singles):

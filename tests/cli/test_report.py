@@ -25,8 +25,8 @@ def test_a_page_with_all_figures(command, results):
     told = command("report", "results", "--out", "new/page.html", "--json").json
     page = Path("new/page.html").read_text()
     assert told == {"report": "new/page.html", "rows": len(ROWS.read_text().splitlines())}
-    assert page.count('<img src="data:image/png;base64,') == page.count("<img") == 6
-    assert "does not hold" in page and 'id="figure-stability"' in page
+    assert page.count('<img src="data:image/png;base64,') == page.count("<img") == 8  # one of seven figures twice
+    assert "does not hold" in page and 'id="stability-of-embeddings-when-edges-are-dropped"' in page
 
 
 def test_lines_for_programs(command, results):
@@ -43,6 +43,7 @@ def test_a_quick_try_says_so(command, tmp_path):
     assert command("report", "quick", "--out", "page.html").code == 0
     page = Path("page.html").read_text()
     assert "A quick try" in page and "<td>70.00 (1)</td>" in page
+    assert "no verdict: quick run" in page and "does not hold</td>" not in page
 
 
 def test_rows_of_failures_only(command, tmp_path):

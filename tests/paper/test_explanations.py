@@ -7,7 +7,7 @@ from statistics import fmean, stdev, variance
 import pytest
 
 from signnap_paper import depth, fidelity, first_weights, paper, summaries
-from signnap_paper.paper import cell, explanations, read_alike, reported
+from signnap_paper.paper import cell, explanations, reported, same_probe_cell
 from signnap_paper.results import Results
 
 ROWS = Path(__file__).resolve().parents[2] / "results" / "rows.jsonl"
@@ -242,11 +242,11 @@ def test_what_exceeds_the_paper_when_read_alike(rows, key, graphs):
     assert "ead alike, it exceeds the paper" in explanations()["lower"][key]
     for graph in graphs:
         assert " on " in key or graph in explanations()["lower"][key]
-        found = summaries.accuracies(rows.find(read_alike(name, graph), 5))
+        found = summaries.accuracies(rows.find(same_probe_cell(name, graph), 5))
         assert fmean(found) > reported()["overall"][name.partition(",")[0]][graph][0]
 
 
 def test_what_comes_near_the_paper_when_read_alike(rows):
     assert "read alike it comes within half a point" in explanations()["lower"]["G-BT on pubmed"]
-    found = summaries.accuracies(rows.find(read_alike("G-BT", "pubmed"), 5))
+    found = summaries.accuracies(rows.find(same_probe_cell("G-BT", "pubmed"), 5))
     assert abs(fmean(found) - reported()["overall"]["G-BT"]["pubmed"][0]) < 0.5

@@ -18,8 +18,8 @@ from signnap_paper.results import Results
 from signnap_paper.targets import HOMES, Target, find_target
 
 every_target = pytest.mark.parametrize("name", HOMES)
-#: They are made of the graphs, or of what the others found.
-WITHOUT_CELLS = {"table-datasets", "reproduction"}
+#: They are made of the graphs, or of the cells of other targets.
+WITHOUT_CELLS = {"table-datasets", "figure-ranks", "cells", "reproduction"}
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_a_quick_try_is_short_and_has_a_banner():
 def test_a_page_without_rows(name, tmp_path):
     page = find_target(name).page(Results(tmp_path / "rows.jsonl"), 2)
     assert tables_of(page) and page.endswith("|\n") and not page.startswith("\n")
-    assert all(len(table) > 1 for table in tables_of(page)) or name == "reproduction"
+    assert all(len(table) > 1 for table in tables_of(page)) or name == "cells"
     assert "–" in page or name == "table-datasets"
     assert not (tmp_path / "rows.jsonl").exists()
 
@@ -140,10 +140,12 @@ def test_a_page_of_failures(name, tmp_path):
     assert tables_of(page) and page.count("failed") >= len(cells)
 
 
-def test_the_page_of_a_figure_begins_with_its_picture():
+def test_a_page_begins_with_its_title_and_its_picture():
     page = lambda results, seeds: f"{results} of {seeds}\n"
     plain, drawn = Target(list, page), Target(list, page, figure=lambda results, seeds: inf)
     assert plain.text("table-x", "rows", 3) == "rows of 3\n"
+    titled = Target(list, page, figure=drawn.figure, title="On x")
+    assert titled.text("figure-x", "rows", 3) == "# On x\n\n![figure-x](figure-x.png)\n\nrows of 3\n"
     assert drawn.text("figure-x", "rows", 3) == "![figure-x](figure-x.png)\n\nrows of 3\n"
 
 
