@@ -9,8 +9,8 @@ from made_rows import row, table_of
 
 from signnap.errors import SignnapError
 from signnap.evaluate import summarize
-from signnap_paper import depth, representations, summaries, sweeps, tables
-from signnap_paper.paper import COMPARED, GRAPHS, UNLABELLED, cell, reported, same_probe_cell
+from signnap_paper import depth, paper, representations, summaries, sweeps, tables
+from signnap_paper.paper import COMPARED, GRAPHS, UNLABELLED, reported, same_probe_cell
 from signnap_paper.plots import save
 from signnap_paper.targets import HOMES, find_target
 
@@ -100,11 +100,14 @@ def test_without_matplotlib_a_figure_is_one_sentence(name, results, monkeypatch)
 
 
 def test_ranks(results):
-    """The dots of a method stand on its line, at the ranks that the page shows; without our rows, the paper's remain."""
+    """The dots of a method stand on its line, at the ranks that the page shows. Without rows, the paper's remain."""
     alone = tables.RANKS.figure(results, 2)
     assert [dots.get_label() for dots in alone.axes[0].collections] == ["the paper"] and "not run" in note(alone)
     cells = [
-        each for name in UNLABELLED for graph in GRAPHS for each in (cell(name, graph), same_probe_cell(name, graph))
+        each
+        for name in UNLABELLED
+        for graph in GRAPHS
+        for each in (paper.cell(name, graph), same_probe_cell(name, graph))
     ]
     fill(results, cells)
     (axes,) = (figure := tables.RANKS.figure(results, 2)).axes
