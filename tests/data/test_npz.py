@@ -71,6 +71,40 @@ def test_stored_zeros_are_no_edges(tmp_path):
     assert load_graph(saved(tmp_path, content)).num_edges == 2
 
 
+@pytest.mark.parametrize("layout", ["sparse", "dense"])
+@pytest.mark.parametrize("weight", [1e-60, -1e-60, 5e-324, 1e300])
+def test_edges_of_any_weight_are_edges(weight, layout, tmp_path):
+    content = arrays()
+    content["adj_data"] = np.array([weight, 1, 1, 1])
+    if layout == "dense":
+        pieces = [content.pop(f"adj_{part}") for part in ("data", "indices", "indptr", "shape")]
+        content["adj_matrix"] = sp.csr_matrix(tuple(pieces[:3]), shape=pieces[3]).toarray()
+    graph = load_graph(saved(tmp_path, content))
+    assert graph.num_edges == 3
+    assert graph.pattern.to_scipy()[0, 1] == 1
+
+
+def test_entries_of_one_pair_do_not_cancel(tmp_path):
+    content = arrays()
+    content["adj_indices"][:2] = 2  # two entries, of which both are the edge between nodes 1 and 2
+    content["adj_indptr"] = np.array([0, 0, 2, 2, 3, 4, 4])
+    content["adj_data"] = np.array([1.0, -1.0, 1.0, 1.0])
+    graph = load_graph(saved(tmp_path, content))
+    assert graph.num_edges == 2
+    assert graph.pattern.to_scipy()[1, 2] == 1
+    assert (graph.report.given, graph.report.duplicates) == (4, 1)
+
+
+@pytest.mark.parametrize("layout", ["sparse", "dense"])
+def test_features_that_vanish_are_noted(layout, tmp_path, caplog):
+    content = arrays() | {"attr_data": np.array([1, 1e-60, 3, -1e-50, 0, 6])}
+    if layout == "dense":
+        content["attr_matrix"] = np.diag(content["attr_data"])
+    path = saved(tmp_path, content)
+    assert as_dense(load_graph(path).x).diagonal().tolist() == [1, 0, 3, 0, 0, 6]
+    assert f"{path}: 2 values of features are too small for float32 and become 0" in caplog.messages
+
+
 def test_labels_and_names_are_optional(tmp_path):
     content = arrays()
     del content["labels"]
@@ -99,11 +133,15 @@ def test_without_attributes_features_are_structural(tmp_path):
         ("labels", np.array([0, 1, 2]), "has 3 labels for 6 nodes"),
         ("labels", np.array([0, 1, 2, 0, 99, 0]), "label 99 at node 4"),
         ("labels", np.array([0, 1, -2, 0, 1, 0]), "label -2 at node 2"),
+        ("labels", np.array([0, 1, 2, 0, 1, 2**64 - 1], np.uint64), "label 18446744073709551615 at node 5"),
+        ("labels", np.array([0, 1, 2, 0, 1, 2**64 - 6], np.uint64), "label 18446744073709551610 at node 5"),
         ("labels", np.array([0.5] * NODES), "expected whole numbers, 1-dimensional"),
         ("labels", np.eye(NODES, dtype=int), "expected whole numbers, 1-dimensional"),
         ("class_names", np.array(["a"]), "1 class names, but label 2 occurs"),
         ("adj_indices", np.array([1, 2, 6, 4]), "row 3 has column index 6, expected 0 to 5"),
         ("adj_indices", np.array([1, -2, 1, 4]), "row 1 has column index -2, expected 0 to 5"),
+        ("adj_indices", np.array([1, 2, 1, 2**64 - 3], np.uint64), "row 4 has column index 18446744073709551613"),
+        ("adj_indptr", np.array([0, 1, 2, 2, 2**64 - 1, 4, 4], np.uint64), "does not rise from 0 to 4"),
         ("adj_indices", np.array([1, 2, 1]), "3 indices for 4 values"),
         ("adj_indptr", np.array([0, 1, 2, 2, 3, 4]), "6 entries for 6 rows"),
         ("adj_indptr", np.array([0, 3, 2, 2, 3, 4, 4]), "does not rise from 0 to 4"),

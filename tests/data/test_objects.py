@@ -75,6 +75,7 @@ def test_pyg_features_of_any_number_type(dtype):
         (torch.tensor([3]), None),
         (torch.tensor([1, 0, 2, 1]).to_sparse(), [1, 0, 2, 1]),
         (torch.tensor([1, 0, 2, 1], dtype=torch.uint16), [1, 0, 2, 1]),
+        (np.array([1, 0, 2, 2**64 - 1], dtype=np.uint64), None),
         (torch.tensor([1j, 0, 2, 1]), None),
         (["a", "b", "c", "d"], None),
         (np.array(["a", "b", "c", "d"]), None),

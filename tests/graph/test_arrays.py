@@ -96,6 +96,10 @@ def test_sparse_features_stay_sparse(form):
         ({"y": [0, 1]}, r"labels are torch.int64 of shape \(2,\): expected whole numbers of shape \(3,\)"),
         ({"y": torch.zeros(3, 1).long()}, r"labels are torch.int64 of shape \(3, 1\)"),
         ({"y": [0.5, 1, 2]}, "labels are torch.float64"),
+        (
+            {"y": np.array([0, 1, 2**64 - 1], np.uint64)},
+            r"the label of node 2 is 18446744073709551615: expected .* 2\^63",
+        ),
         ({"y": ["a", "b", "c"]}, "the labels came as <U1: expected numbers"),
         ({"ids": ["a", "a\0", "b"]}, r"the id of node 1 is 'a\\x00': expected one that does not end in a NUL"),
         ({"ids": ["a", "b"]}, r"the ids have shape \(2,\): expected \(3,\), one per node"),

@@ -6,6 +6,7 @@ that are there before it allocates memory.
 
 from __future__ import annotations
 
+import logging
 import math
 import struct
 import zipfile
@@ -23,6 +24,8 @@ from torch import Tensor
 from ..errors import SignnapError
 from ..graph import Graph, SparseFeatures
 from ..storage import cannot_read, replacing
+
+_log = logging.getLogger(__name__)
 
 _MAX_BYTES = 1 << 32
 _MAX_COLUMNS = 1 << 24
@@ -146,14 +149,8 @@ class NpzArchive:
 
 def graph_parts(archive: NpzArchive, name: str) -> dict[str, Any]:
     """The arguments of ``Graph.from_edges`` from an open archive; ``x`` is None if it has no attributes."""
-    adjacency = _matrix(archive, "adj")
-    nodes = adjacency.shape[0]
-    if adjacency.shape[1] != nodes:
-        raise archive.fault(f"has an adjacency of shape {adjacency.shape}: expected a square")
-    if not np.isfinite(adjacency.data if sp.issparse(adjacency) else adjacency).all():
-        raise archive.fault("has an edge whose weight is not a finite number")
-    source, target = adjacency.nonzero()
-    x = _matrix(archive, "attr") if "attr_data" in archive or "attr_matrix" in archive else None
+    source, target, nodes = _edges(archive)
+    x = _features(archive) if "attr_data" in archive or "attr_matrix" in archive else None
     y = _labels(archive, nodes)
     classes = _class_names(archive, y)
     return {
@@ -161,15 +158,48 @@ def graph_parts(archive: NpzArchive, name: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _matrix(archive: NpzArchive, prefix: str) -> Any:
-    """The dense array or the CSR matrix under this prefix, as float32."""
-    if f"{prefix}_matrix" in archive:
-        with np.errstate(over="ignore"):  # Graph refuses an infinite number, as in checked_csr
-            return archive.array(f"{prefix}_matrix", NUMBERS, 2).astype(np.float32, copy=False)
+def _edges(archive: NpzArchive) -> tuple[np.ndarray, np.ndarray, int]:
+    """The ends of all edges and the number of nodes. Every stored entry other than 0 is an edge.
+
+    Weights keep their type, so that none is rounded to 0, and entries of one pair are not added, so that none cancel.
+    """
+    if "adj_matrix" in archive:
+        weights = archive.array("adj_matrix", NUMBERS, 2)
+        shape, (source, target) = weights.shape, weights.nonzero()
+    else:
+        weights, target, indptr, shape = _csr_parts(archive, "adj")
+        source = np.repeat(np.arange(shape[0]), np.diff(indptr))[weights != 0]
+        target = target[weights != 0]
+    if shape[0] != shape[1]:
+        raise archive.fault(f"has an adjacency of shape {shape}: expected a square")
+    if not np.isfinite(weights).all():
+        raise archive.fault("has an edge whose weight is not a finite number")
+    return source, target, shape[0]
+
+
+def _features(archive: NpzArchive) -> Any:
+    """The dense array or the CSR matrix of features, as float32. A warning counts the values that become 0."""
+    if "attr_matrix" in archive:
+        values = archive.array("attr_matrix", NUMBERS, 2)
+        with np.errstate(over="ignore", under="ignore"):  # Graph refuses an infinite number
+            x = values.astype(np.float32, copy=False)
+        lost = np.count_nonzero(values) - np.count_nonzero(x)
+    else:
+        values, indices, indptr, shape = _csr_parts(archive, "attr")
+        x = _joined(values, indices, indptr, shape)
+        with np.errstate(over="ignore", under="ignore"):
+            lost = np.count_nonzero(values) - np.count_nonzero(values.astype(np.float32))
+    if lost:
+        _log.warning("%s: %d values of features are too small for float32 and become 0", archive.path, lost)
+    return x
+
+
+def _csr_parts(archive: NpzArchive, prefix: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, ...]]:
+    """The data, indices, indptr and shape of a CSR matrix, checked against each other."""
     data = archive.array(f"{prefix}_data", NUMBERS, 1)
     indices, indptr, shape = (archive.array(f"{prefix}_{part}", WHOLE, 1) for part in ("indices", "indptr", "shape"))
     try:
-        return checked_csr(data, indices, indptr, shape.tolist())
+        return data, *_checked_positions(data, indices, indptr, shape.tolist()), tuple(shape.tolist())
     except ValueError as error:
         raise archive.fault(f"is inconsistent in '{prefix}_*': {error}") from error
 
@@ -177,14 +207,14 @@ def _matrix(archive: NpzArchive, prefix: str) -> Any:
 def _labels(archive: NpzArchive, nodes: int) -> Tensor | None:
     if "labels" not in archive:
         return None
-    labels = archive.array("labels", WHOLE, 1).astype(np.int64)
+    labels = archive.array("labels", WHOLE, 1)
     if len(labels) != nodes:
         raise archive.fault(f"has {len(labels):,} labels for {nodes:,} nodes")
     wrong = np.flatnonzero((labels < -1) | (labels >= nodes))
     if len(wrong):
         found = f"label {labels[wrong[0]]} at node {wrong[0]}"
         raise archive.fault(f"has {found}: expected class numbers from 0, below the number of nodes, or -1 for none")
-    return torch.from_numpy(labels)
+    return torch.from_numpy(labels.astype(np.int64))
 
 
 def _class_names(archive: NpzArchive, labels: Tensor | None) -> tuple[str, ...]:
@@ -213,20 +243,31 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
     Parts that do not fit together raise ValueError with a message for users. scipy itself would follow a wrong index
     outside the array.
     """
-    indices, indptr = indices.astype(np.int64), indptr.astype(np.int64)
+    return _joined(data, *_checked_positions(data, indices, indptr, shape), shape)
+
+
+def _checked_positions(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and indptr as int64, or ValueError if the parts of a CSR matrix do not fit together."""
     if len(shape) != 2 or min(shape) < 0 or shape[1] > max(shape[0], _MAX_COLUMNS):
         raise ValueError(f"the shape is {list(shape)}, expected rows and at most {_MAX_COLUMNS:,} columns")
     if len(indptr) != shape[0] + 1:
         raise ValueError(f"indptr has {len(indptr):,} entries for {shape[0]:,} rows, expected one more than rows")
     if len(indices) != len(data):
         raise ValueError(f"there are {len(indices):,} indices for {len(data):,} values")
-    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (indptr[1:] < indptr[:-1]).any():
         raise ValueError(f"indptr does not rise from 0 to {len(indices):,}")
-    outside = np.flatnonzero((indices < 0) | (indices >= shape[1]))
+    outside = np.flatnonzero((indices < 0) | (indices >= shape[1]))  # before an unsigned number becomes a negative one
     if len(outside):
         row = int(np.searchsorted(indptr, outside[0], side="right")) - 1
         raise ValueError(f"row {row} has column index {indices[outside[0]]}, expected 0 to {shape[1] - 1}")
-    with np.errstate(over="ignore"):  # an overflow becomes infinite, and Graph names the place of an infinite number
+    return indices.astype(np.int64), indptr.astype(np.int64)
+
+
+def _joined(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: Sequence[int]) -> sp.csr_matrix:
+    """A float32 matrix in which entries of one place are added."""
+    with np.errstate(over="ignore", under="ignore"):  # Graph names the place of an infinite number
         matrix = sp.csr_matrix((data.astype(np.float32), indices, indptr), shape=tuple(shape))
     matrix.sum_duplicates()
     matrix.eliminate_zeros()

@@ -134,11 +134,13 @@ def _class_numbers(y: Any, count: int) -> Tensor | None:
 
 
 def _whole(y: Tensor) -> Tensor | None:
-    """Numbers as integers, NaN as −1; None if some are complex or have a fraction."""
+    """Numbers as integers, NaN as −1; None if some are complex, have a fraction or are too large for int64."""
     if y.is_complex():
         return None
     if not y.is_floating_point():
-        return y.long()
+        numbers = y.long()
+        wraps = not y.dtype.is_signed and bool((numbers < 0).any())  # only torch.uint64 has numbers beyond int64
+        return None if wraps else numbers
     numbers = y.nan_to_num(-1).long()
     return None if bool((y > numbers).any()) else numbers
 

@@ -81,7 +81,14 @@ def class_numbers(y: Any, num_nodes: int) -> Tensor:
     if tuple(labels.shape) != (num_nodes,) or labels.is_floating_point() or labels.is_complex():
         described = f"{labels.dtype} of shape {tuple(labels.shape)}"
         raise SignnapError(f"the labels are {described}: expected whole numbers of shape ({num_nodes},)")
-    return labels.to_dense().to(torch.int64, copy=True)
+    labels = labels.to_dense()
+    numbers = labels.to(torch.int64, copy=True)
+    if not labels.dtype.is_signed and bool((numbers < 0).any()):  # torch.uint64 wraps round to "no label"
+        row = int((numbers < 0).nonzero()[0])
+        raise SignnapError(
+            f"the label of node {row} is {labels.cpu().numpy()[row]}: expected a class number below 2^63"
+        )
+    return numbers
 
 
 def node_ids(ids: Any, num_nodes: int) -> np.ndarray:
