@@ -1,4 +1,4 @@
-"""Settings as frozen dataclasses, and their way in and out of TOML: an unknown key is an error, never ignored."""
+"""Settings as frozen dataclasses, checked when they are built, and read from and written to TOML."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ else:
 
 T = TypeVar("T")
 
-#: What fits into the numbers that tensors are made of.
+#: The largest absolute values that fit into the numbers of a tensor.
 _LARGEST: dict[type, float] = {int: 2**63 - 1, float: 3.4e38}
-#: The types that a setting may have, in words.
+#: Names of the types of settings for error messages.
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
-#: Shortens what is shown of a value, which may be long or nested deeply.
+#: Shortens values in error messages, which may be long or deeply nested.
 _BRIEF = reprlib.Repr()
 _BRIEF.maxstring = _BRIEF.maxother = 80
 
 
 def build(kind: type[T], values: Mapping[str, Any], origin: str = "the settings") -> T:
-    """Make a settings dataclass from plain values, checking every name and type.
+    """Make a settings dataclass from plain values, and check every name and type. An unknown name is an error.
 
     >>> from signnap.methods.settings import Settings
     >>> build(Settings, {"dims": 64})
@@ -62,15 +62,15 @@ def _checked(name: str, value: Any, expected: type, origin: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A value as it is written in Python, as far as it fits into a sentence."""
+    """A value in Python's notation, shortened for an error message."""
     try:
         return _BRIEF.repr(value)
-    except ValueError:  # Python writes no more than some thousand digits
+    except ValueError:  # Python refuses to write numbers with thousands of digits
         return "a number of thousands of digits"
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Read a TOML file, with a byte-order mark or without, or say in one sentence what is wrong with it."""
+    """Read a TOML file, with or without a byte-order mark."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -82,16 +82,16 @@ def parse_toml(content: bytes, path: str | Path) -> dict[str, Any]:
     """Parse the content of a TOML file; errors name its path."""
     try:
         found = tomllib.loads(content.decode("utf-8-sig"))
-        repr(found)  # a value that cannot be shown fails here, and not in a later error message
+        repr(found)  # raises the error of a value that cannot be shown here, and not in a later error message
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SignnapError(f"{path} is not a TOML file: {error}") from error
     except RecursionError as error:
         raise SignnapError(f"{path} nests its values too deeply: expected a file of settings") from error
-    except ValueError as error:  # Python reads at most some thousand digits
+    except ValueError as error:  # Python refuses to read numbers with thousands of digits
         raise SignnapError(f"{path} holds a number of thousands of digits: expected a file of settings") from error
     return found
 
 
 def to_toml(settings: Any) -> str:
-    """Write a flat settings dataclass as TOML (JSON spells strings, numbers and booleans the same way)."""
+    """Format a flat settings dataclass as TOML, where strings, numbers and booleans look as in JSON."""
     return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in asdict(settings).items())

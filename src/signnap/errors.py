@@ -1,4 +1,4 @@
-"""The one exception that carries a sentence for the user."""
+"""The exception for errors that the user can correct."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 
 
 class SignnapError(Exception):
-    """Something the user can act on: its message is one sentence naming what was found and what was expected.
+    """An error that the user can correct. Its message is one sentence with what was found and what was expected.
 
-    The command line prints it without a traceback and exits with code 1.
+    The command line prints the message without a traceback and exits with code 1.
     """
 
 
 def unknown_name(kind: str, found: object, known: Iterable[str]) -> SignnapError:
-    """Build the error for a misspelt name, with the nearest valid one.
+    """Build the error for an unknown name, with the most similar known one.
 
     >>> str(unknown_name("backbone", "gnc", ["gcn", "sage"]))
     "unknown backbone 'gnc', did you mean 'gcn'? Known: gcn, sage"

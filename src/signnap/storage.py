@@ -1,8 +1,8 @@
 """Safe reading and writing of files.
 
-Written files are whole or absent: a writer uses a temporary file, then renames it. An output that the user names may be
-a symbolic link, which is followed. A run folder may come from somebody else: the functions with ``regular`` in their
-name accept nothing but regular files there, since a link would let its author choose what the user reads or overwrites.
+A written file is complete or absent: a writer uses a temporary file, then renames it. An output that the user names
+may be a symbolic link, which is followed. A run folder may come from another person: the functions with ``regular`` in
+their name accept only regular files there, since a link would let its author choose which file is read or overwritten.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import BinaryIO
 
 from .errors import SignnapError
 
-#: Flags to open a file that somebody else may have put there: follow no link, and do not wait for a FIFO's other end.
+#: Flags to open a file from another person: follow no link, and do not wait for the other end of a FIFO.
 _GUARDED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
-#: The number of random hexadecimal digits in a temporary name.
+#: Number of random hexadecimal digits in a temporary name.
 _RANDOM = 16
-#: Seconds without a write after which a temporary file is abandoned, on disks without locks.
+#: Seconds without a write after which a temporary file counts as abandoned, on disks without locks.
 _LONG = 24 * 3600
 
-#: The kinds of files that are not regular, in words.
+#: Names of file types that are not regular, for error messages.
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFDIR: "a folder",
@@ -47,8 +47,8 @@ _KINDS = {
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success rename it to ``path``, on any failure remove it.
 
-    Readers never see half a file, whenever the process is killed. The temporary path keeps the suffix, because several
-    writers choose their format by it. A symbolic link stays, and the file behind it is replaced.
+    Readers never see an incomplete file, even if the process is killed. The temporary path keeps the suffix, because
+    some writers choose their format by it. A symbolic link stays, and the file that it points to is replaced.
     """
     path = Path(path)
     target = Path(os.path.realpath(path)) if os.path.islink(path) else path
@@ -60,12 +60,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write a whole text file atomically."""
+    """Write a text file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-# -- files in folders that may come from somebody else ---------------------------------------------------------------
+# -- files in folders that may come from another person --------------------------------------------------------------
 
 
 def stat_regular(path: Path) -> os.stat_result | None:
@@ -83,13 +83,13 @@ def stat_regular(path: Path) -> os.stat_result | None:
 @contextmanager
 def open_regular(path: Path, at_most: int) -> Iterator[BinaryIO]:
     """Open a regular file of at most so many bytes to read it."""
-    stat_regular(path)  # some devices act on being opened
+    stat_regular(path)  # opening a device may already have an effect
     with ExitStack() as opened:
         try:
             file = opened.enter_context(open(path, "rb", opener=lambda name, flags: os.open(name, flags | _GUARDED)))
         except OSError as error:
             raise cannot_read(path, error) from error
-        found = os.fstat(file.fileno())  # the file that was opened, whatever has its name by now
+        found = os.fstat(file.fileno())  # the opened file: another file may have its name now
         _expect_regular(path, found)
         if found.st_size > at_most:
             raise SignnapError(f"{path} has {found.st_size:,} bytes: expected at most {at_most:,}")
@@ -106,9 +106,9 @@ def read_regular(path: Path, at_most: int) -> bytes:
 
 
 def path_of(file: BinaryIO) -> Path:
-    """A path for libraries that open files by name: it leads to this open file, even if its name was given to another.
+    """A path for libraries that open files by name. It leads to this open file, even if another file got its name.
 
-    Systems without such paths get the name.
+    On systems without such paths this is the name.
     """
     by_number = Path(f"/dev/fd/{file.fileno()}")
     return by_number if by_number.exists() else Path(file.name)
@@ -118,7 +118,7 @@ def path_of(file: BinaryIO) -> Path:
 def replacing_regular(path: Path) -> Iterator[BinaryIO]:
     """Yield a new temporary file; on success rename it to ``path``, on any failure remove it.
 
-    Renaming replaces a link and does not follow it, so a link that is planted after the check does no harm either.
+    Renaming replaces a link and does not follow it, so a link that appears after the check does no harm.
     """
     stat_regular(path)
     with _renamed(path, path) as file:
@@ -128,13 +128,13 @@ def replacing_regular(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_regular(path: Path, text: str) -> None:
-    """Write a whole text file atomically, in the place of a regular file or of none."""
+    """Write a text file atomically. An existing file at its place must be a regular one."""
     with replacing_regular(path) as file:
         file.write(text.encode())
 
 
 def append_regular(path: Path, text: str) -> None:
-    """Append to a regular file without other names (hard links), or make it."""
+    """Append to a regular file without other names (hard links), or create it."""
     stat_regular(path)
     try:
         with open(path, "ab", opener=lambda name, flags: os.open(name, flags | _GUARDED, 0o666)) as file:
@@ -153,7 +153,7 @@ def _expect_regular(path: Path, found: os.stat_result) -> None:
         raise SignnapError(f"{path} is {kind}: expected a regular file")
 
 
-# -- what both share -------------------------------------------------------------------------------------------------
+# -- shared functions ------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -176,9 +176,9 @@ def _renamed(path: Path, target: Path) -> Iterator[BinaryIO]:
 
 
 def _new_file(target: Path, suffix: str) -> BinaryIO:
-    """Make a file under a random name that nothing had, not even a dangling link (O_EXCL), and lock it.
+    """Create a file with a random, unused name (O_EXCL refuses dangling links, too), and lock it.
 
-    It has the permissions of the file that it is to replace; its owner may always write, since metrics are appended.
+    It gets the permissions of the file that it will replace. Its owner may always write, since metrics are appended.
     """
     mode = os.lstat(target).st_mode if os.path.lexists(target) else 0
     kept = (mode & 0o777) | stat.S_IWUSR if stat.S_ISREG(mode) else None
@@ -187,18 +187,18 @@ def _new_file(target: Path, suffix: str) -> BinaryIO:
         path = target.parent / f".{target.stem}-{secrets.token_hex(_RANDOM // 2)}{suffix}"
         with suppress(FileExistsError), ExitStack() as opened:
             file = opened.enter_context(open(path, "x+b", opener=opener))
-            if _is_locked(file) and path.exists():  # no process has removed it as a leftover before it was locked
+            if _is_locked(file) and path.exists():  # otherwise another process removed it before it was locked
                 if kept is not None and hasattr(os, "fchmod"):
-                    os.fchmod(file.fileno(), kept)  # undoes what the umask took away
+                    os.fchmod(file.fileno(), kept)  # restores the permissions that the umask removed
                 opened.pop_all()
                 return file
 
 
 def remove_leftovers(path: Path, suffix: str | None = None) -> None:
-    """Remove the temporary files that writers of ``path`` left beside it when they were killed.
+    """Remove the temporary files that killed writers of ``path`` left beside it.
 
-    Only regular files of this user are removed, and none that a process is writing. ``suffix`` is that of the link to
-    ``path`` by which the writers were called.
+    Only regular files of this user are removed, and no file that a process is writing. If the writers were called with
+    a link to ``path``, ``suffix`` is the suffix of the link.
     """
     drawn = "[0-9a-f]" * _RANDOM
     suffix = path.suffix if suffix is None else suffix
@@ -209,7 +209,7 @@ def remove_leftovers(path: Path, suffix: str | None = None) -> None:
 
 
 def _is_abandoned(file: BinaryIO) -> bool:
-    """Whether a temporary file is this user's, and no process is writing it."""
+    """Whether a temporary file belongs to this user and no process is writing it."""
     found = os.fstat(file.fileno())
     if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
         return False
@@ -219,7 +219,7 @@ def _is_abandoned(file: BinaryIO) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except ImportError:  # this system does not remove files that are open
+    except ImportError:  # this system does not remove open files
         return True
     except OSError:  # this disk has no locks
         return time.time() - found.st_mtime > _LONG
@@ -227,7 +227,7 @@ def _is_abandoned(file: BinaryIO) -> bool:
 
 
 def _is_locked(file: BinaryIO) -> bool:
-    """Lock a new file until it is closed, on systems that can; False where another process has locked it already."""
+    """Lock a new file until it is closed, if the system supports that. False if another process has locked it."""
     with suppress(ImportError, OSError):
         import fcntl
 
@@ -239,7 +239,7 @@ def _is_locked(file: BinaryIO) -> bool:
 
 
 def expect_folder(path: Path) -> None:
-    """Refuse a path that is no folder, or leads through a file, where a folder is wanted."""
+    """Refuse a path that is not a folder, or that has a file among its parents."""
     for each in (path, *path.parents):
         if os.path.lexists(each) and not os.path.isdir(each):
             kind = _KINDS.get(stat.S_IFMT(os.lstat(each).st_mode), "a file")
@@ -248,10 +248,10 @@ def expect_folder(path: Path) -> None:
 
 @contextmanager
 def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Keep out other processes that want to be alone in this folder, on systems that can.
+    """Hold an exclusive lock on a folder, if the system supports that.
 
-    The folder itself is locked, so no lock file is left behind, and a process that is killed keeps nobody out. If
-    another process is in the folder, ``wait`` until it leaves; otherwise its presence is an error.
+    The lock is on the folder itself, so there is no lock file, and the lock of a killed process disappears. If another
+    process holds the lock, wait for it, or raise an error if ``wait`` is false.
     """
     with ExitStack() as held:
         try:
@@ -265,16 +265,16 @@ def alone(folder: Path, *, wait: bool = True) -> Iterator[None]:
                 f"{folder} is being written by another process: expected to be alone there, "
                 "so wait for that to end or choose another folder"
             ) from error
-        except (ImportError, OSError):  # some systems and some disks have no such locks
+        except (ImportError, OSError):  # this system or disk has no such locks
             pass
         yield
 
 
 def cannot_read(path: Path, error: OSError) -> SignnapError:
-    """Say in one sentence why a file could not be read."""
+    """The error for a file that cannot be read."""
     return SignnapError(f"cannot read {path}: {error.strerror or error}")
 
 
 def cannot_write(path: Path, error: OSError) -> SignnapError:
-    """Say in one sentence why a file could not be written."""
+    """The error for a file that cannot be written."""
     return SignnapError(f"cannot write {path}: {error.strerror or error}; nothing was left half-written")

@@ -51,12 +51,12 @@ CASES = {
     "a flipped bit in the state": (
         flip("run/state.pt"),
         RESUME,
-        r"^run/state\.pt was damaged or exchanged: expected the file whose SHA-256 hash is in run\.json$",
+        r"^run/state\.pt was damaged or replaced: expected the file whose SHA-256 hash is in run\.json$",
     ),
     "a flipped bit in the model": (
         flip("run/model.safetensors"),
         (*EMBED, "z.csv"),
-        r"^run/model\.safetensors was damaged or exchanged: expected the file whose SHA-256 hash is in run\.json$",
+        r"^run/model\.safetensors was damaged or replaced: expected the file whose SHA-256 hash is in run\.json$",
     ),
     "facts without a device": (
         change("run/run.json", '"device": "cpu",', ""),

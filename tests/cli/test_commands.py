@@ -171,7 +171,7 @@ def test_a_collapse_is_a_sentence_unless_told_to_go_on(files, command):
     assert re.match("error: training collapsed: the loss is .* mean norm nan", stopped.err.splitlines()[-1])
     passed = command(*wild, "--out", "run", "--keep-going", "--json")
     assert (passed.json["iterations"], passed.json["loss"]) == (20, None)  # JSON has no NaN
-    assert len(re.findall("note: training goes on after a collapse: the loss is .* mean norm nan", passed.err)) == 1
+    assert len(re.findall("note: training continues after a collapse: the loss is .* mean norm nan", passed.err)) == 1
 
 
 def test_a_profile(files, command):

@@ -93,7 +93,7 @@ def test_it_can_be_stopped_and_told_again(tmp_path, hasty):
     def stop(iteration, words=""):
         raise Interrupted("continue with --resume")
 
-    with pytest.raises(Interrupted, match="the demo was stopped while it trained: run it again"):
+    with pytest.raises(Interrupted, match="the demo was stopped during training: run it again"):
         demo.run_demo(tmp_path, report=stop)
     demo.run_demo(tmp_path)
     RunFolder(tmp_path / "run").expect()

@@ -359,7 +359,7 @@ def test_foreign_metrics(content, sentence, trained, small_graph):
     assert contents(folder) == before
 
 
-# -- files that were damaged or exchanged ----------------------------------------------------------------------------
+# -- files that were damaged or replaced ----------------------------------------------------------------------------
 
 
 def resume(folder, graph):
@@ -387,7 +387,7 @@ def test_the_file_of_another_seed_is_noticed(name, trained, small_graph, tmp_pat
     act = lambda: resume(folder, small_graph) if name == "state" else SIGNNAP.load(folder.path)
     SIGNNAP(**SMALL, iterations=6, seed=1).fit(small_graph, out=tmp_path / "other")
     (tmp_path / "other" / file.name).replace(file)
-    expected = f"{file} was damaged or exchanged: expected the file whose SHA-256 hash is in run.json"
+    expected = f"{file} was damaged or replaced: expected the file whose SHA-256 hash is in run.json"
     with pytest.raises(SignnapError, match=f"^{re.escape(expected)}$"):
         act()
     forget_hashes(folder)
@@ -397,7 +397,7 @@ def test_the_file_of_another_seed_is_noticed(name, trained, small_graph, tmp_pat
     else:
         with caplog.at_level("INFO", "signnap"):
             act()
-        assert caplog.messages == [f"{file}: its hash is not in run.json, so damage would go unnoticed"]
+        assert caplog.messages == [f"{file}: its hash is not in run.json, so damage cannot be detected"]
 
 
 def test_a_packed_state_that_would_fill_the_memory_is_not_unpacked(trained, small_graph, monkeypatch):
@@ -426,7 +426,7 @@ def test_a_run_of_before_goes_on(trained, small_graph, caplog):
     forget_hashes(folder)
     with caplog.at_level("INFO", "signnap"):
         resume(folder, small_graph)
-    assert caplog.messages == [f"{folder.state}: its hash is not in run.json, so damage would go unnoticed"]
+    assert caplog.messages == [f"{folder.state}: its hash is not in run.json, so damage cannot be detected"]
     assert set(folder.read_info().hashes) == {"state.pt", "model.safetensors"}
     caplog.clear()
     SIGNNAP.load(folder.path)

@@ -198,7 +198,7 @@ def test_sigint_from_the_keyboard(tmp_path, whole, expect_equal):
     assert running.returncode == 1
     assert stdout == ""
     (sentence,) = [line for line in stderr.splitlines() if not line.startswith(("note: ", "iteration "))]
-    assert "note: stopping after this iteration; a second Ctrl-C stops at once, and what is not saved is lost" in stderr
+    assert "note: stopping after this iteration; a second Ctrl-C stops at once and loses what is not saved" in stderr
     assert sentence.startswith("error: stopped at iteration ") and sentence.endswith(
         ": continue with --resume (resume=True)"
     )

@@ -264,7 +264,7 @@ def test_a_collapse_that_is_passed_is_noted_once(small_graph, start, caplog):
     run = start(small_graph, lr=1e20)
     outcome = session(run, 20, stop_on_collapse=False)
     (note,) = caplog.messages
-    assert outcome.iteration == 20 and note == f"training goes on after a collapse: {outcome.collapsed}"
+    assert outcome.iteration == 20 and note == f"training continues after a collapse: {outcome.collapsed}"
     assert outcome.collapsed.startswith("the loss is 7.887 and the mean norm nan at iteration 1")
     caplog.clear()
     assert session(start(small_graph), 20, stop_on_collapse=False).collapsed is None
@@ -291,7 +291,7 @@ def test_one_collapse_does_not_stop_others_that_are_kept(small_graph, start, sna
     with pytest.raises(Collapsed, match=r"^training collapsed in 1 of 2 runs, first in number 2: it is ill; "):
         train(trainees, Timetable(10, log_every=4))
     assert (ill.iteration, well.iteration) == (4, 10)
-    assert [trainee.wrong for trainee in trainees] == [None, "it is ill"]
+    assert [trainee.collapse for trainee in trainees] == [None, "it is ill"]
     alone = start(small_graph, seed=1)
     session(alone, 10)
     assert same(snapshot(well), snapshot(alone))

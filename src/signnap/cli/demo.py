@@ -25,7 +25,7 @@ from ..train.run_folder import RunFolder
 from ..train.session import Interrupted
 
 ITERATIONS = 400
-GONE = DropEdge(0.3, "undirected")
+REMOVED = DropEdge(0.3, "undirected")
 #: The file that marks a run folder as the demo's own. The next demo removes marked folders only.
 MARK = "demo.txt"
 
@@ -83,13 +83,13 @@ def _trained(graph: Graph, folder: Path, seed: int, report: Report) -> SIGNNAP:
     try:
         return SIGNNAP(iterations=ITERATIONS, seed=seed).fit(graph, out=folder, report=report)
     except Interrupted as stopped:
-        raise Interrupted("the demo was stopped while it trained: run it again, it begins anew") from stopped
+        raise Interrupted("the demo was stopped during training: run it again to start from the beginning") from stopped
 
 
 def _model_row(name: str, model: SIGNNAP, graph: Graph, split: Split, seed: int) -> dict[str, Any]:
     view = model.view(graph)
     source = rng.generator(seed, "demo", view.pattern.device)
-    draw = lambda: model.embed_view(GONE(view, source)).cpu()
+    draw = lambda: model.embed_view(REMOVED(view, source)).cpu()
     return _row(name, graph, split, model.embed_view(view).cpu(), draw(), stability(draw).centred)
 
 
@@ -99,7 +99,7 @@ def _row(
     split: Split,
     z: Tensor | SparseFeatures,
     perturbed: Tensor | SparseFeatures,
-    steady: float | None,
+    stable: float | None,
 ) -> dict[str, Any]:
     """Score one set of embeddings, and again with the perturbed embeddings of the test nodes."""
     mixed = z
@@ -110,6 +110,6 @@ def _row(
         "method": name,
         "accuracy": accuracy,
         "accuracy_perturbed": after,
-        "stability": 1.0 if steady is None else steady,
-        "stability_text": "1 (ignores edges)" if steady is None else f"{steady:.3f}",
+        "stability": 1.0 if stable is None else stable,
+        "stability_text": "1 (ignores edges)" if stable is None else f"{stable:.3f}",
     }

@@ -1,1 +1,1 @@
-"""Training: the one loop, its checkpoints, and what it watches."""
+"""Training: the loop, run folders with checkpoints, profiles, and the detection of a collapse."""

@@ -1,4 +1,4 @@
-"""Collapse, recognised early and explained in one sentence with what to try."""
+"""Detection of a collapse, and one sentence that explains it and suggests what to try."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import SignnapError
 
-#: A setting, what to try with it, and the value that leaves nothing to try (None: there is none).
+#: A setting, a suggestion for it, and the value at which the suggestion is pointless (None: there is no such value).
 _Suggestion = tuple[str, str, Any]
 _NCE: _Suggestion = ("objective", "the nce objective", "nce")
 _LOWER_LR: _Suggestion = ("lr", "a lower lr", None)
@@ -21,35 +21,35 @@ _HIGHER_TEMPERATURE: _Suggestion = ("temperature", "a higher temperature", None)
 _FEWER_LAYERS: _Suggestion = ("layers", "fewer layers", 1)
 _LOWER_DROP: _Suggestion = ("drop_edge", "a lower drop_edge", 0)
 
-#: Embeddings whose mean norm is larger than this explode.
+#: Embeddings with a larger mean norm are reported as exploding.
 _EXPLODING = 1e4
-#: How near to chance, as a share of it, a loss may stay for how many iterations. A healthy NCE loss passes through it
-#: and may linger nearby for hundreds.
+#: The relative distance to chance within which a loss may stay, and for how many iterations. A healthy NCE loss passes
+#: through chance and may stay nearby for hundreds of iterations.
 _PATIENCE = {0.001: 300, 0.005: 1000}
 
 
 class Collapsed(SignnapError):
-    """Training went where no more iterations will help."""
+    """Training has collapsed, so that further iterations are useless."""
 
 
 @dataclass
 class Health:
-    """Watches logged numbers for the four ways a run fails.
+    """Checks logged numbers for four kinds of collapse.
 
-    ``chance`` is the loss of an embedding that tells nothing apart (None if unknown). Advice concerns only the
-    ``settings`` that the method has, and values that it does not have yet (None: any).
+    ``chance`` is the loss of a constant embedding (None if unknown). The advice names only ``settings`` that the method
+    has, and no value that it has already (None: all advice).
     """
 
     chance: float | None = None
     settings: Mapping[str, Any] | None = None
-    #: for each share, the last iteration, as far as we know, at which the loss was further away than that
+    #: for each distance, the last checked iteration at which the loss was further from chance
     _away: dict[float, int] = field(default_factory=dict)
 
     def check(self, iteration: int, numbers: dict[str, float]) -> str | None:
-        """Return the sentence for the first thing that is wrong, or None.
+        """Return a sentence about the first problem, or None.
 
-        The first iteration has not shown anything but numbers that are none: batch norm has yet to learn its averages,
-        and without them embeddings may be large and all but coincide.
+        At the first iteration only NaN and infinity count. Before batch norm has learned its averages, embeddings may
+        be large and almost equal.
         """
         loss, norm = numbers["loss"], numbers["norm"]
         at = f"at iteration {iteration}"

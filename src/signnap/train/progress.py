@@ -1,4 +1,4 @@
-"""What a person sees while training runs: a bar with rate and ETA on a terminal, plain lines elsewhere."""
+"""Progress on stderr: a bar with rate and remaining time on a terminal, lines of text elsewhere."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, Protocol
 
-#: Lines of progress, where there is no terminal.
+#: Seconds between two lines of progress without a terminal.
 _SECONDS_APART = 10.0
 
 
 class Report(Protocol):
-    """Called after every iteration (or cell, or part of one) with how far we are and, if there are any, new words."""
+    """A function that receives the number of finished iterations (or cells, or blocks) and, at times, a new text."""
 
     def __call__(self, iteration: float, words: str = "") -> None: ...
 
@@ -24,7 +24,7 @@ def silent(iteration: float, words: str = "") -> None:
 
 
 class _Patient:
-    """A stream that may be full or gone: what is told on the way, and cannot be, must not end the work."""
+    """A stream whose write errors are ignored, so that a full or closed stderr does not end the training."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -42,14 +42,14 @@ class _Patient:
 
 
 def tell(words: str) -> None:
-    """Write a line to stderr; where that is closed there is none, and print would take stdout instead."""
+    """Write a line to stderr, or nowhere if that is closed: print would then write to stdout."""
     if sys.stderr is not None:
         print(words, file=_Patient(sys.stderr))
 
 
 @contextmanager
 def progress(total: int, what: str = "iteration", title: str = "training") -> Iterator[Report]:
-    """Report on stderr: a rich bar if that is a terminal, else a line about every ten seconds."""
+    """Show progress on stderr: a bar if that is a terminal, otherwise a line about every ten seconds."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield _Lines(total, what)
         return
@@ -85,7 +85,7 @@ def progress(total: int, what: str = "iteration", title: str = "training") -> It
 
 
 def _speed(rate: float, what: str) -> str:
-    """Iterations are many in a second, or take seconds each; other things are few in a minute or in an hour."""
+    """A rate in units that suit it: iterations per second or seconds per iteration, other things per minute or hour."""
     if what != "iteration":
         return f"{60 * rate:.1f} {what}s/min" if 60 * rate >= 1 else f"{3600 * rate:.1f} {what}s/h"
     return f"{rate:.1f} it/s" if rate >= 1 or not rate else f"{1 / rate:.1f} s/it"
@@ -96,7 +96,7 @@ def _left(seconds: float) -> str:
 
 
 class _Pace:
-    """Iterations per second since the first one reported: a resumed run did not make those before it."""
+    """Iterations per second since the first reported one. A resumed run has not computed the earlier iterations."""
 
     def __init__(self) -> None:
         self.first: tuple[float, float] | None = None

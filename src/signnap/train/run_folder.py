@@ -1,7 +1,8 @@
-"""A run folder: settings, metrics, weights, state. Every file is whole at every moment, but for the last metrics.
+"""The folder of a run: settings, facts, metrics, weights and training state.
 
-``state.pt`` alone decides where a resumed run continues; ``metrics.jsonl`` is cut back to it. So a process may be
-killed between any two writes and the resumed run still equals one that was never killed.
+Every file is complete at every moment, except for the last line of the metrics. ``state.pt`` alone decides where a
+resumed run continues, and ``metrics.jsonl`` is cut back to that iteration. So a process may be killed between any two
+writes, and the resumed run still equals one that was never killed.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ from .run_info import HASHES, RunInfo
 
 _log = logging.getLogger(__name__)
 
-#: What every record of the metrics has: where it was taken, and what a collapse is recognised by.
+#: The numbers of every record of the metrics: its position, and the numbers by which a collapse is detected.
 _LOGGED = ("iteration", "seconds", "loss", "norm", "effective_rank", "uniformity")
 
 #: The most bytes that are read from a file: of a few dozen settings; of facts with a million feature names; of the
-#: metrics of some ten million iterations; of tensors whose sizes are not known beforehand.
+#: metrics of some ten million iterations; of tensors whose sizes are unknown before the file is read.
 _MOST_CONFIG, _MOST_FACTS, _MOST_METRICS, _MOST_TENSORS = 2**20, 2**28, 2**30, 2**40
-#: What a file of tensors has beside them, at most: names, shapes, states of generators.
+#: The most bytes that a file of tensors has beside the tensors: names, shapes, states of generators.
 _OVERHEAD = 2**24
 
 
 class RunFolder:
     """Reads and writes the files of one run.
 
-    The folder may come from somebody else, so its files have to be regular ones: no link inside it is followed, and
-    nothing but a file is opened. The path of the folder itself may be a link, because the user has named it.
+    The folder may come from another person, so this class opens regular files only, and follows no link inside the
+    folder. The path of the folder itself may be a link, because the user has named it.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -66,28 +67,28 @@ class RunFolder:
         self._present: dict[str, str] = {}  # the hashes of files that this object has written or seen
 
     def seed_folder(self, seed: int) -> Path:
-        """The folder of one of several seeds in this folder; like the files of a run, it may not be a link."""
+        """The folder of one of several seeds inside this folder. Like the files of a run, it may not be a link."""
         path = self.path / f"seed-{seed}"
         if os.path.islink(path):
             raise SignnapError(f"{path} is a symbolic link: expected a folder")
         return path
 
     def exists(self) -> bool:
-        """Whether there are settings, by which a run is recognised."""
+        """Whether the folder contains settings. A folder with settings is a run."""
         return stat_regular(self.config) is not None
 
     def can_continue(self) -> bool:
-        """Whether there is a training state, without which a run begins anew."""
+        """Whether the folder contains a training state. Without one, a run starts from iteration 0."""
         return stat_regular(self.state) is not None
 
     def alone(self) -> AbstractContextManager[None]:
-        """Keep other processes from writing here meanwhile, but not from reading; the folder is made for that.
+        """Create the folder if necessary, and prevent other processes from writing to it. They may read.
 
-        Whoever writes enters here first, so a file that is not a regular one is refused before anything is changed.
+        Every writer calls this first, so a file that is not a regular one is refused before any file is changed.
         """
         expect_folder(self.path)
         self._expect_regular_files()
-        with suppress(OSError):  # the first file that is written will say why
+        with suppress(OSError):  # writing the first file reports the reason
             self.path.mkdir(parents=True, exist_ok=True)
         return alone(self.path, wait=False)
 
@@ -96,7 +97,7 @@ class RunFolder:
             stat_regular(file)
 
     def expect(self) -> None:
-        """Raise unless this is the folder of a run that has something to load."""
+        """Raise an error unless the folder contains a run with weights."""
         self._expect_regular_files()
         for file in (self.config, self.model):
             if stat_regular(file) is None:
@@ -107,9 +108,10 @@ class RunFolder:
                 raise SignnapError(f"{self.path} is not a finished run folder: it has no {file.name}{runs}")
 
     def save_state(self, state: dict[str, Any], weights: dict[str, Tensor]) -> None:
-        """Write the weights to embed with, then the state to resume from: a state never waits for its weights.
+        """Write the weights to embed with, then the state to resume from, so that a state always has its weights.
 
-        The hashes of both are recorded before either file gets its name, so a kill leaves no file without its hash.
+        The hashes of both files are recorded before the files get their names, so a killed process leaves no file
+        without its hash.
         """
         origin = self._origin()
         with replacing_regular(self.state) as file:
@@ -119,23 +121,23 @@ class RunFolder:
         self._present[self.state.name] = found
 
     def _save_weights(self, weights: dict[str, Tensor], others: dict[str, str]) -> str:
-        """Write the weights, and record their hash with those of other files; return it."""
+        """Write the weights, record their hash and the hashes of other files, and return the hash of the weights."""
         from safetensors.torch import save
 
-        # Copies, because the format refuses layers that share their weights.
+        # The format refuses layers that share their weights, so each tensor is copied.
         copies = {name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in weights.items()}
         with replacing_regular(self.model) as file:
-            file.write(save(copies))  # not save_file, which leaves a file of its own where it is killed
+            file.write(save(copies))  # a killed save_file would leave its own temporary file behind
             found = _hash(file)
             self._record_hashes({self.model.name: found, **others})
         self._present[self.model.name] = found
         return found
 
     def _record_hashes(self, new: dict[str, str]) -> None:
-        """Record the hashes of files that are about to replace others, beside those of the others."""
+        """Record the hashes of new files beside the hashes of the files that they are about to replace."""
         try:
             info = self.read_info()
-        except SignnapError:  # whoever writes a model to hand on will describe it
+        except SignnapError:  # there are no facts yet: save_model writes them after the weights
             return
         for name in new:
             if name not in self._present and stat_regular(self.path / name):
@@ -145,31 +147,31 @@ class RunFolder:
         self._write_info(info.facts, info.hashes | {name: (*present[name], found) for name, found in new.items()})
 
     def _origin(self) -> dict[str, Any]:
-        """What recognises the run that a state is of, where the folder is described."""
+        """The seed and the graph of the run, which identify its states; empty if the folder does not contain them."""
         try:
             return {"seed": self.read_config().get("seed"), "fingerprint": self.read_info().fingerprint}
         except SignnapError:
             return {}
 
     def _expect_hash(self, file: BinaryIO, path: Path) -> None:
-        """Raise where a file is not one that this run has written."""
+        """Raise an error if this run has not written the file."""
         hashes = self._recorded_hashes().get(path.name)
         if not hashes:
-            _log.info("%s: its hash is not in %s, so damage would go unnoticed", path, self.facts.name)
+            _log.info("%s: its hash is not in %s, so damage cannot be detected", path, self.facts.name)
         elif _hash(file) not in hashes:
             raise SignnapError(
-                f"{path} was damaged or exchanged: expected the file whose SHA-256 hash is in {self.facts.name}"
+                f"{path} was damaged or replaced: expected the file whose SHA-256 hash is in {self.facts.name}"
             )
 
     def load_state(self, at_most: int = _MOST_TENSORS) -> dict[str, Any]:
-        """Read ``state.pt``, of at most so many bytes, as data: nothing in it can run."""
+        """Read ``state.pt``, of at most so many bytes. It is read as data, so code in it cannot run."""
         with open_regular(self.state, at_most) as file:
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # about odd files: one sentence is enough
+                    warnings.simplefilter("ignore")  # about damaged files; the error below is enough
                     _expect_unpacked(file, at_most)
                     state = torch.load(file, map_location="cpu", weights_only=True)
-            except Exception as error:  # torch's own message recommends to load the file as code
+            except Exception as error:  # torch's own message advises to run the file's code
                 raise SignnapError(f"{self.state} is not a checkpoint of this program, or it was cut short") from error
             if not isinstance(state, dict) or not {"iteration", "modules", "optimizer", "generators"} <= set(state):
                 raise SignnapError(
@@ -179,9 +181,9 @@ class RunFolder:
         return state
 
     def restore(self, run: Run, until: int) -> None:
-        """Bring a run to its last checkpoint, if there is one, and forget the metrics past it."""
+        """Continue a run from its last checkpoint, if there is one, and remove the metrics after it."""
         if self.can_continue():
-            # Of each parameter Adam keeps two averages, and patience keeps the best.
+            # Beside each parameter there are two averages of Adam, and its value in the best iteration.
             state = self.load_state(_room_for(run.task.modules, copies=4))
             try:
                 if state.get("origin", origin := self._origin()) != origin:
@@ -194,9 +196,9 @@ class RunFolder:
         self.cut_metrics(run.iteration)
 
     def begin(self, config: str, facts: dict[str, Any]) -> None:
-        """Make this the folder of a run; the settings come last, since they are what a run is recognised by.
+        """Make this the folder of a run. The settings are written last, since a folder with settings is a run.
 
-        Without settings there was no run, and what would be taken for the past of this one goes.
+        In a folder without settings, files that look like an earlier part of this run are removed.
         """
         if not self.exists():
             self._expect_own_metrics()
@@ -205,25 +207,22 @@ class RunFolder:
         self._describe(config, facts, self._recorded_hashes())
 
     def _expect_own_metrics(self) -> None:
-        """Raise where metrics are none of a run: they are somebody's, neither to be lost nor to be mixed with ours.
-
-        Other files are replaced in any case, but metrics are appended: a run's own, left over, go.
-        """
-        for _ in self.read_metrics():  # raises at the first record that is none
+        """Raise an error if the metrics were not written by a run: then they are the user's, and must not be lost."""
+        for _ in self.read_metrics():  # raises at the first line that is no record of a run
             pass
 
     def _describe(self, config: str, facts: dict[str, Any], hashes: dict[str, tuple[str, ...]]) -> None:
-        """Write facts and settings; what earlier writers left half-written when they were killed goes."""
+        """Write facts and settings, and remove the temporary files of killed writers."""
         for file in self.files:
             remove_leftovers(file)
         self._write_info(facts, hashes)
         write_regular(self.config, config)
 
     def save_model(self, config: str, facts: dict[str, Any], weights: dict[str, Tensor]) -> None:
-        """Write what ``load`` needs and no training state: a model to hand on. Whoever calls this should be ``alone``.
+        """Write the files that ``load`` needs, without a training state. The caller should be ``alone``.
 
-        What a run that was here needs to be resumed goes once the weights have found room, and before the settings and
-        facts are another's: whenever this is killed, a resumed run is the old one or none.
+        The files that an earlier run needs to be resumed are removed after the weights have been written, and before
+        the settings and facts are replaced. So at every moment the folder can resume the earlier run, or none.
         """
         found = self._save_weights(weights, {})
         for file in (self.state, *([self.metrics, self.trace] if self.exists() else [])):
@@ -231,9 +230,9 @@ class RunFolder:
         self._describe(config, facts, {self.model.name: (found,)})
 
     def withdraw(self) -> None:
-        """Undo ``begin``: a run that leaves nothing should not keep its folder from the next one."""
+        """Undo ``begin``, so that a run without results does not keep its folder from the next run."""
         for file in (self.config, self.facts, self.metrics):
-            with suppress(SignnapError):  # why the run failed matters more
+            with suppress(SignnapError):  # the caller raises the more important error
                 _remove(file)
 
     def load_into(self, module: nn.Module) -> None:
@@ -254,10 +253,11 @@ class RunFolder:
                 raise self._other_encoder(_brief(error)) from error
 
     def expect_weights_of(self, build: Callable[[], nn.Module], layers: int) -> None:
-        """Raise unless the weights are those of a module with so many layers, before there is any memory for either.
+        """Raise an error unless the weights fit a module with so many layers, before memory is allocated for either.
 
-        It is built on torch's meta device, where tensors are shapes, and compared with the head of the file. A layer
-        has a weight at least; more of them than the file has would take for ever, even without memory.
+        The module is built on torch's meta device, where tensors have shapes only, and compared with the header of the
+        file. A layer has at least one tensor. A number of layers beyond the number of tensors is refused first, because
+        building many layers takes long even without memory.
         """
         with open_regular(self.model, _MOST_TENSORS) as file:
             shapes = self._read_weights(_read_shapes, file)
@@ -282,7 +282,7 @@ class RunFolder:
         append_regular(self.metrics, json.dumps(record) + "\n")
 
     def read_metrics(self) -> Iterator[dict[str, Any]]:
-        """Every whole record; a last line cut short by a kill is not one."""
+        """Every complete record. A killed process may leave an incomplete last line, which is skipped."""
         if stat_regular(self.metrics) is None:
             return
         lines = _read_text(self.metrics, _MOST_METRICS).splitlines()
@@ -301,12 +301,12 @@ class RunFolder:
             yield record
 
     def cut_metrics(self, iteration: int) -> None:
-        """Forget records past a checkpoint: the resumed run will write them again."""
+        """Remove records after a checkpoint; the resumed run writes them again."""
         kept = [record for record in self.read_metrics() if record["iteration"] <= iteration]
         write_regular(self.metrics, "".join(json.dumps(record) + "\n" for record in kept))
 
     def write_facts(self, facts: dict[str, Any]) -> None:
-        """Describe the run; the hashes of its files stay."""
+        """Write the facts of the run, and keep the hashes of its files."""
         self._write_info(facts, self._recorded_hashes())
 
     def _recorded_hashes(self) -> dict[str, tuple[str, ...]]:
@@ -316,7 +316,7 @@ class RunFolder:
         write_regular(self.facts, json.dumps(facts | {HASHES: hashes}, indent=2) + "\n")
 
     def read_config(self) -> dict[str, Any]:
-        """The settings, not yet checked."""
+        """The settings, unchecked."""
         return parse_toml(read_regular(self.config, _MOST_CONFIG), self.config)
 
     def read_info(self) -> RunInfo:
@@ -325,14 +325,14 @@ class RunFolder:
 
 
 def _expect_path(path: Any) -> Path:
-    """A path as it was given; an empty one would mean the present folder."""
+    """Check a path. An empty one is refused, because it would mean the current folder."""
     if not isinstance(path, (str, os.PathLike)) or not str(path) or "\0" in str(path):
         raise SignnapError(f"the folder of a run is {path!r}: expected a path")
     return Path(path)
 
 
 def _expect_unpacked(file: BinaryIO, at_most: int) -> None:
-    """Raise where an archive unpacks to more bytes: torch packs nothing, but unpacks what others have packed."""
+    """Raise an error if an archive unpacks to more bytes. torch writes no compressed archives, but it reads them."""
     with zipfile.ZipFile(file) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > at_most:
             raise ValueError("the archive is packed")
@@ -356,7 +356,7 @@ def _read_shapes(path: Path) -> dict[str, Any]:
 
 
 def _room_for(module: nn.Module, copies: int) -> int:
-    """The most bytes that a file may have with so many copies of a module's tensors, whose sizes may not be known."""
+    """The most bytes of a file with so many copies of a module's tensors, some of which may have no size yet."""
     tensors = module.state_dict().values()
     if any(not isinstance(tensor, Tensor) or is_lazy(tensor) for tensor in tensors):
         return _MOST_TENSORS
@@ -378,7 +378,7 @@ def _remove(path: Path) -> None:
 
 
 def _as_oserror(write: Any, content: Any, where: Any) -> None:
-    """Libraries wrap a full disk in exceptions of their own; turn those back into what they are."""
+    """Call ``write``, and raise an OSError for a full disk where the library raises an exception of its own."""
     try:
         write(content, where)
     except OSError:

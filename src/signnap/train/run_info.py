@@ -1,4 +1,4 @@
-"""What ``run.json`` says about a run, checked before anything relies on it."""
+"""The facts in ``run.json``, checked as they are read."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Any
 
 from ..errors import SignnapError
 
-#: The facts that every run has, and those that some runs have.
+#: The facts of every run, and optional facts.
 _REQUIRED = {
     "fingerprint": str, "feature_names": list, "finished": bool,
     "num_nodes": int, "num_features": int, "num_classes": int, "device": str,
 }  # fmt: skip
 _OPTIONAL = dict.fromkeys(("graph", "labels", "backbone", "objective", "perturbation"), str)
 
-#: The fact that holds the SHA-256 hashes of files, by their names. A file may have either of two contents: its own and,
-#: while it is being replaced, the next one.
+#: The fact with the SHA-256 hashes of files by name. A file has two hashes while it is being replaced: that of its
+#: present content and that of its next content.
 HASHES = "sha256"
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """The graph and the device of a run, how far it is, and the hashes of its files.
+    """The graph and the device of a run, whether it is finished, and the hashes of its files.
 
-    ``labels`` recognises the labels that it learns from, None where it uses none. ``facts`` holds everything else that
-    is recorded.
+    ``labels`` identifies the labels that the method learns from; None if it uses none. ``facts`` contains all facts,
+    the named ones included.
     """
 
     fingerprint: str
@@ -43,7 +43,7 @@ class RunInfo:
 
     @classmethod
     def parse(cls, text: str, path: Path) -> RunInfo:
-        """Check the content of a file; errors name its path."""
+        """Parse and check the content of a file; errors name its path."""
         try:
             facts = json.loads(text)
         except (ValueError, RecursionError) as error:

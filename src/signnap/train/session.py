@@ -1,4 +1,4 @@
-"""Training from start or checkpoint to end: logs, checkpoints, watches for collapse, stops cleanly when asked."""
+"""Training from the start or a checkpoint to the end, with logs, checkpoints, collapse detection and a clean stop."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .run_folder import RunFolder
 
 _log = logging.getLogger(__name__)
 
-#: Saving may cost one part in so many of the time; large states are saved less often than asked for.
-_WORTH = 30
+#: Saving may take one part in this many of the time. Large states are saved less often than the timetable says.
+_SAVING_LIMIT = 30
 
 
 class Interrupted(SignnapError):
-    """The user stopped a run; what it had learned is saved."""
+    """The user stopped a run; its state is saved."""
 
 
 @dataclass(frozen=True)
 class Timetable:
-    """How long to train, how often to log (iterations) and to save (seconds; 0: after every iteration)."""
+    """The number of iterations, and how often to log (iterations) and save (seconds; 0: after every iteration)."""
 
     iterations: int
     log_every: int = 50
@@ -41,10 +41,10 @@ class Timetable:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where training ended: iteration, seconds over all sessions, the last logged numbers; its profile if wanted.
+    """The end of training: last iteration, seconds over all sessions, last logged numbers, and a profile if requested.
 
-    ``history`` has the logged numbers of all iterations that were logged, and ``collapsed`` says what was first wrong
-    with them, if anything was and training went on.
+    ``history`` contains the records of all logged iterations. If a collapse was detected and training continued,
+    ``collapsed`` describes it.
     """
 
     iteration: int
@@ -57,9 +57,9 @@ class Outcome:
 
 @dataclass
 class Trainee:
-    """A run and its surroundings: who watches it, if anybody, and the folder that keeps it, if any.
+    """A run with its collapse detector and its folder, either of which may be missing.
 
-    The weights of its encoder are saved apart from the training state.
+    The weights of its encoder are saved beside the training state. ``earlier`` counts the seconds of earlier sessions.
     """
 
     run: Run
@@ -67,36 +67,36 @@ class Trainee:
     folder: RunFolder | None = None
     numbers: dict[str, float] = field(init=False)
     history: list[dict[str, float]] = field(init=False, default_factory=list)
-    before: float = field(init=False)
-    wrong: str | None = field(init=False, default=None)
+    earlier: float = field(init=False)
+    collapse: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        """Recall the last numbers of a resumed run and the seconds it took, and show ``health`` its history."""
-        self.numbers, self.before = {}, 0.0
+        """Read the records of a resumed run, and let ``health`` check them."""
+        self.numbers, self.earlier = {}, 0.0
         for record in self.folder.read_metrics() if self.folder is not None and self.run.iteration else ():
             self.numbers = {name: value for name, value in record.items() if name not in ("iteration", "seconds")}
-            self.before = record["seconds"]
+            self.earlier = record["seconds"]
             self.history.append(record)
             self._check(record["iteration"])
 
-    def look(self, step: Step, seconds: float) -> str | None:
-        """Log an iteration; return what is wrong with it, if anything is."""
+    def log(self, step: Step, seconds: float) -> str | None:
+        """Log an iteration. Return a sentence if the run has collapsed."""
         iteration = self.run.iteration
         found = self.run.task.describe(step, self.run.encoder)
         self.numbers = {name: float(value) for name, value in step.numbers.items()} | found
-        record = {"iteration": iteration, **self.numbers, "seconds": self.before + seconds}
+        record = {"iteration": iteration, **self.numbers, "seconds": self.earlier + seconds}
         self.history.append(record)
         if self.folder is not None:
             self.folder.append_metrics(record)
         return self._check(iteration)
 
     def _check(self, iteration: int) -> str | None:
-        wrong = None if self.health is None else self.health.check(iteration, self.numbers)
-        self.wrong = self.wrong or wrong
-        return wrong
+        found = None if self.health is None else self.health.check(iteration, self.numbers)
+        self.collapse = self.collapse or found
+        return found
 
     def is_over(self) -> bool:
-        """Whether patience is at its end and the record that says so is written: a run may be killed in between."""
+        """Whether the patience is used up and the last iteration is logged. A kill may separate these two events."""
         return self.run.is_final() and bool(self.history) and self.history[-1]["iteration"] == self.run.iteration
 
     def save(self) -> None:
@@ -112,10 +112,11 @@ def train(
     stop_on_collapse: bool = True,
     profiler: Profiler | None = None,
 ) -> list[Outcome]:
-    """Drive the loop to the end of the timetable for all trainees at once.
+    """Train all runs together to the end of the timetable.
 
-    Those with a folder can be killed and resumed at any moment. One whose patience is at its end is saved and taken
-    out, and one that collapses, too; the others finish before the error is raised, if folders keep what they learn.
+    A run with a folder may be killed and resumed at any moment. A run whose patience is used up is saved and does not
+    continue. A collapsed run does not continue either; if the runs have folders, the others finish before the error is
+    raised.
     """
     iterate = lockstep if profiler is None else profiler.lockstep
     by_run = {trainee.run: trainee for trainee in trainees}
@@ -130,38 +131,39 @@ def train(
             words, iteration = "", steps[0][0].iteration
             for run, step in steps if _due(iteration, timetable) else ():
                 trainee = by_run[run]
-                wrong = trainee.look(step, now - begun)
+                collapse = trainee.log(step, now - begun)
                 words = f"loss {trainee.numbers['loss']:.4f}"
                 if trainee.is_over():
                     trainee.save()
                     runs.remove(run)
-                elif wrong:
+                elif collapse:
                     collapsed.append(trainee)
                     if stop_on_collapse:
                         runs.remove(run)
                     elif len(collapsed) == 1:
-                        _log.info("training goes on after a collapse: %s", wrong)
+                        _log.info("training continues after a collapse: %s", collapse)
             report(iteration, words)
             if collapsed and stop_on_collapse and not folders:
                 break
-            finished, stopped = iteration == timetable.iterations, stop.is_set()  # asked once: who stops has saved
+            # The signal is read once, so that a stop always follows a save.
+            finished, stopped = iteration == timetable.iterations, stop.is_set()
             if finished or stopped or now - saved >= wait:
                 before = time.perf_counter()
                 for run in runs:
                     by_run[run].save()
                 saved = time.perf_counter()
-                wait = max(timetable.save_every, _WORTH * (saved - before)) if timetable.save_every else 0
+                wait = max(timetable.save_every, _SAVING_LIMIT * (saved - before)) if timetable.save_every else 0
             if stopped and not finished:
                 where = f"iteration {iteration} of {timetable.iterations}; everything is saved in {', '.join(folders)}"
                 raise Interrupted(f"stopped at {where}: continue with --resume (resume=True)")
     if collapsed and stop_on_collapse:
-        raise _collapse(collapsed, trainees)
+        raise _collapse_error(collapsed, trainees)
     seconds, profile = time.perf_counter() - begun, None if profiler is None else profiler.profile
-    return [Outcome(t.run.iteration, t.before + seconds, t.numbers, profile, t.history, t.wrong) for t in trainees]
+    return [Outcome(t.run.iteration, t.earlier + seconds, t.numbers, profile, t.history, t.collapse) for t in trainees]
 
 
-def _collapse(collapsed: list[Trainee], trainees: Sequence[Trainee]) -> Collapsed:
-    """The error for a collapse; a run that is kept holds its folder, which says what happened."""
+def _collapse_error(collapsed: list[Trainee], trainees: Sequence[Trainee]) -> Collapsed:
+    """The error for a collapse. A saved run occupies its folder, so other settings need another folder."""
     first = collapsed[0]
     ways_out = "--keep-going (stop_on_collapse=False) trains on regardless"
     if first.folder is not None:
@@ -171,7 +173,7 @@ def _collapse(collapsed: list[Trainee], trainees: Sequence[Trainee]) -> Collapse
     if len(trainees) > 1:
         name = first.folder.path if first.folder is not None else f"number {trainees.index(first) + 1}"
         where = f" in {len(collapsed)} of {len(trainees)} runs, first in {name}"
-    return Collapsed(f"training collapsed{where}: {first.wrong}; {ways_out}")
+    return Collapsed(f"training collapsed{where}: {first.collapse}; {ways_out}")
 
 
 def _due(iteration: int, timetable: Timetable) -> bool:
@@ -180,7 +182,7 @@ def _due(iteration: int, timetable: Timetable) -> bool:
 
 @contextmanager
 def _stop_signal(wanted: bool) -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C or SIGTERM into a request to stop between iterations; a second one interrupts at once."""
+    """Turn the first Ctrl-C or SIGTERM into a request to stop between iterations. A second one interrupts at once."""
     stop = threading.Event()
     if not wanted or threading.current_thread() is not threading.main_thread():
         yield stop
@@ -190,12 +192,12 @@ def _stop_signal(wanted: bool) -> Iterator[threading.Event]:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        _log.info("stopping after this iteration; a second Ctrl-C stops at once, and what is not saved is lost")
+        _log.info("stopping after this iteration; a second Ctrl-C stops at once and loses what is not saved")
 
     previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
         for number, handler in previous.items():
-            # None: it was not installed from Python, which cannot put it back
+            # None: C code installed the handler, and Python cannot restore it
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
