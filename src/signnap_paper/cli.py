@@ -225,7 +225,7 @@ def speed(as_json: Json = False) -> None:
     ]
     step_ms = result["milliseconds"]["step_vs_per_anchor"]["ours"]
     title = (
-        f"{result['threads']} threads, torch {result['torch']}; times are noisy, ratios were measured side by side\n"
+        f"{result['threads']} threads, torch {result['torch']}; times are noisy, ratios were measured side by side; "
         f"a step reaches {100 * result['matmul_fraction']:.0f} % of the rate of a large matrix product here "
         f"({result['step_operations'] / 1e9:.1f} GFLOP in {step_ms:.0f} ms)"
     )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import printable
 from .options import Json, path
 from .output import emit
 
@@ -32,7 +33,7 @@ def demo(
     emit(result, as_json, (result["title"], columns, rows))
     if not as_json:
         print(result["reading"])
-        print("\n".join(f"{what:12s} {where}" for what, where in result["files"].items()))
+        print("\n".join(f"{what:12s} {printable(where)}" for what, where in result["files"].items()))
         print(f"{result['seconds']:.0f} seconds")
 
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, Protocol
 
+from ..errors import printable
+
 #: Seconds between two lines of progress without a terminal.
 _SECONDS_APART = 10.0
 
@@ -42,9 +44,9 @@ class _Patient:
 
 
 def tell(words: str) -> None:
-    """Write a line to stderr, or nowhere if that is closed: print would then write to stdout."""
+    """Write one printable line to stderr, or nowhere if that is closed: print would then write to stdout."""
     if sys.stderr is not None:
-        print(words, file=_Patient(sys.stderr))
+        print(printable(words), file=_Patient(sys.stderr))
 
 
 @contextmanager
