@@ -1,4 +1,4 @@
-"""Every method beside the accuracies that were reported for it: is our implementation the one that was published?"""
+"""Every method against the accuracies that were reported for it: is our implementation the published one?"""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from .targets import Target
 TOLERANCE = 1.0
 _COLUMNS = ["method", "graph", "split", "probe", "ours", "reported", "difference", "verdict", "device, s", "source"]
 _VERDICT = _COLUMNS.index("verdict")
+_WORDS = ("agrees", "above", "below", "failed", "not run")
 #: The end of the source of a figure that was not looked up in the paper again.
 _UNCHECKED = "(not compared with the paper)"
 
@@ -51,26 +52,28 @@ def _cells() -> list[Cell]:
 
 
 def compare(ours: Summary, figure: dict[str, Any]) -> str:
-    """Say whether our mean is the reported one, in a word."""
+    """Say in a word whether our mean is the reported one, above it or below it."""
     gap = ours.mean - figure["mean"]
     if abs(gap) <= max(TOLERANCE, figure.get("std", 0.0)):
         return "agrees"
-    return "above" if gap > 0 else "misses"
+    return "above" if gap > 0 else "below"
 
 
 def _page(results: Results, seeds: int) -> str:
-    """Show the comparison, with a sentence that counts the verdicts on the authors' own figures."""
+    """Show the comparison and count the verdicts on the authors' own figures; a quick run has no verdicts."""
     lines, verdicts = [], []
     for figure in figures():
         rows = {probe: results.find(figure_cell(figure, probe), seeds) for probe in figure["probes"]}
         found = [_line(figure, probe, row, seeds) for probe, row in rows.items()]
-        lines += found
+        lines += [[*line[:_VERDICT], "–", *line[_VERDICT + 1 :]] for line in found] if results.quick else found
         verdicts += [found[0][_VERDICT]] * figure["own"]
-    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in ("agrees", "above", "misses", "failed", "not run"))
-    head = f"Of {len(verdicts)} figures that authors report for their own methods: {counted}."
+    counted = ", ".join(f"*{word}* {verdicts.count(word)}" for word in _WORDS if word in verdicts)
+    head = f"Verdicts on the {len(verdicts)} figures that authors report for their own methods: {counted}."
     if unchecked := sum(figure["own"] and figure["source"].endswith(_UNCHECKED) for figure in figures()):
-        head += f" {unchecked} of them are quoted without having been compared with the paper, as their source says."
-    return f"{head}\n\n{summaries.table(_COLUMNS, lines)}"
+        head += (
+            f" {unchecked} of the figures were not compared with the method's own paper; the column *source* says so."
+        )
+    return ("" if results.quick else f"{head}\n\n") + summaries.table(_COLUMNS, lines)
 
 
 def _line(figure: dict[str, Any], probe: str, row: summaries.Row, seeds: int) -> list[str]:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-#: What stands above every page of a quick try.
+#: The first line of every page of a quick run.
 BANNER = (
-    "**A quick try: one iteration, narrow layers, few negatives, short probes. It shows that all runs, no more.**\n\n"
+    "**Quick run: one iteration, narrow layers, few negatives, short probes. It shows that the program works; its "
+    "numbers mean nothing.**\n\n"
 )
 QUICK_ITERATIONS = 1
-#: The probe of a quick try; its rows are recognised by it.
+#: The probe of a quick run; it marks the rows of one.
 QUICK_PROBE = "linear-quick"
-#: Settings of a quick try, by method. A cell that states one of them keeps its own value.
+#: Settings of a quick run, by method. A cell that states one of them keeps its own value.
 _QUICK_SETTINGS: dict[str, dict[str, Any]] = {
     "signnap": {"dim": 32, "heads": 2, "negatives": 64},
     **{name: {"dim": 32, "heads": 2} for name in ("supervised", "dropedge")},
@@ -81,7 +82,7 @@ def trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list[
 
 
 def quickened(cell: Cell) -> Cell:
-    """Return the cell of a quick try: next to no training, and a probe of a few epochs."""
+    """Return the cell of a quick run: next to no training, and a probe of a few epochs."""
     from signnap.methods.registry import method_class
 
     settings = _QUICK_SETTINGS.get(cell.method, {}) | cell.settings

@@ -59,19 +59,19 @@ def spread_of(number: str) -> summaries.Measure:
 def _smoothed_page(results: Results, seeds: int) -> str:
     """Show accuracy and spread of every panel."""
     head = (
-        f"{SMOOTHED_GRAPH}, mean ± deviation over {seeds} encoder seeds; of networks with labels, the scores of the "
-        f"classes.\n\n{_coinciding(results, seeds)}"
+        f"{SMOOTHED_GRAPH}, mean ± standard deviation over {seeds} encoder seeds. For networks with labels, the class "
+        f"scores are the embeddings.\n\n{_coinciding(results, seeds)}"
     )
     measures = {
-        "mean distance of two nodes": spread_of("distance"),
-        "the same, of nodes of mean length one": spread_of("relative_distance"),
+        "mean distance between nodes": spread_of("distance"),
+        "mean distance, relative to mean length": spread_of("relative_distance"),
         "effective rank": spread_of("effective_rank"),
     }
     return head + _tables(results, seeds, smoothed_cell, measures)
 
 
 def _coinciding(results: Results, seeds: int) -> str:
-    """Name the encoders of SIGNNAP that map all nodes to about one point: a mean over seeds would hide them."""
+    """Count the encoders of SIGNNAP that map all nodes to nearly one point: a mean over seeds would hide them."""
     sentences = []
     for depth in DEPTHS:
         row = results.find(smoothed_cell(OURS, depth), seeds)
@@ -83,8 +83,8 @@ def _coinciding(results: Results, seeds: int) -> str:
         if near:
             shown = ", ".join(f"{accuracy:.2f} %" for accuracy in near)
             sentences.append(
-                f"With {depth} layers, nodes all but coincide in {len(near)} of {len(accuracies)} encoders of {OURS}, "
-                f"and accuracy there is {shown}."
+                f"With {depth} layers, {len(near)} of {len(accuracies)} encoders of {OURS} map all nodes to nearly one "
+                f"point, with accuracy {shown}."
             )
     return "".join(f"{sentence}\n\n" for sentence in sentences)
 
@@ -128,7 +128,7 @@ def _fitted_cells() -> list[Cell]:
 
 def _fitted_page(results: Results, seeds: int) -> str:
     """Show accuracy by depth."""
-    head = f"{FITTED_GRAPH}, mean ± deviation over {seeds} encoder seeds. The curves are those of the first seed.\n\n"
+    head = f"{FITTED_GRAPH}, mean ± standard deviation over {seeds} encoder seeds. Curves are for the first seed.\n\n"
     return head + _tables(results, seeds, fitted_cell, {})
 
 

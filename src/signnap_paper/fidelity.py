@@ -44,22 +44,23 @@ AMONG_TWENTY = [
     ("SIGNNAP(GAT)", "amazon_computers"),
 ]
 _FIDELITY_HEAD = """
-If the paper's encoder were one more seed of ours, it would be the best or the worst of s + 1 with probability
-2/(s + 1): with these seeds {expected:.1f} figures would lie inside on average, and {bar} or more with probability
-{chance:.2f}. Of those outside, {above} lie above and {below} below; the ± of {reaching}, which is over the paper's
-classifiers, reaches into our range. *Distance* is that of the paper's figure from our mean, in units of the deviation
-that one more seed would have from it: {least:+.2f} to {most:+.2f}, {mean:+.2f} on average.
-{level}
+If the paper's encoder were one more seed of ours, it would be the best or the worst of s + 1 encoders with probability
+2/(s + 1). With these numbers of seeds, {expected:.1f} figures would lie inside on average, and {bar} or more with
+probability {chance:.2f}. Of the figures outside, {above} lie above and {below} below. For {reaching} of them the
+paper's ±, which is over its classifiers, overlaps our range. *Distance* is the paper's figure minus our mean, in units
+of the standard deviation that one more seed would have from this mean: {least:+.2f} to {most:+.2f}, {mean:+.2f} on
+average. {level}
 
-What more encoders of the cells outside change is in `table-seeds`, in `table-start` together with all others; how far a
-rounding moves an encoder of one seed is in `table-rounding`.
+[table-seeds](table-seeds.md) adds encoder seeds in the cells outside. [table-start](table-start.md) adds encoders with
+the authors' first weights. [table-rounding](table-rounding.md) measures how much a rounding changes an encoder.
 """
 _SEEDS_HEAD = """
-Where the paper's figure was found outside the range of the encoder seeds of `table-fidelity`, more are trained: 20 in
-all, and {seeds} where it lies outside of those as well, each time after a look at those before. More seeds only widen a
-range, so that with {seeds} in every cell {inside} of {cells} figures would lie inside. We had aimed at {bar} with ten.
-With {seeds}: {state}. Of those outside, {above} lie above and {below} below. If the paper's encoder were one more seed
-of ours, {expected:.1f} would lie inside on average, and {bar} or more with probability {chance:.2f}.
+Where the paper's figure lies outside the range of the ten encoder seeds of [table-fidelity](table-fidelity.md), more
+seeds are trained: 20 in all, and {seeds} where the figure lies outside the range of 20 as well. Each step followed a
+look at the results so far. More seeds can only widen a range, so with {seeds} in every cell {inside} of {cells} figures
+would lie inside. The aim was {bar} with ten seeds. With {seeds}: {state}. Of the figures outside, {above} lie above and
+{below} below. If the paper's encoder were one more seed of ours, {expected:.1f} would lie inside on average, and {bar}
+or more with probability {chance:.2f}.
 """
 
 
@@ -135,7 +136,7 @@ def level(found: list[Compared]) -> str:
     error = sum((1 + 2 / len(each.encoders)) / 12 for each in found) ** 0.5 / len(found)
     return (
         f"On average {100 * fmean(each.below for each in found):.0f} % of the encoders of a cell are below the paper's "
-        f"figure; below one more of them\nit would be 50 %, with a standard error of {100 * error:.0f} %."
+        f"figure. For one more\nencoder of ours, we expect 50 %, with a standard error of {100 * error:.0f} %."
     )
 
 
@@ -183,7 +184,7 @@ def _summary(found: list[Compared], cells: int, seeds: int) -> str:
     places = [each.place for each in found]
     inside, unsettled = settle(found, cells, seeds)
     head = f"The paper's figure lies within the range of our encoder seeds in {inside} of {cells} cells."
-    head += f" We had aimed at {BAR} (nine tenths): {_state(inside, unsettled)}."
+    head += f" The aim was {BAR} (nine tenths): {_state(inside, unsettled)}."
     shares = [each.share for each in found]
     distances = [each.distance for each in found if not isnan(each.distance)]
     if not distances:

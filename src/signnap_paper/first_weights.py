@@ -31,28 +31,27 @@ from .targets import Target
 #: More encoder seeds than any cell has: a request for all of them.
 _ALL = 1000
 _START_HEAD = """
-The authors' commands all have one seed, so every encoder of the paper presumably began with the weights that their
-code draws with it. These did (`init=authors:C` for a graph with C classes); our seeds vary all that is drawn later.
-*Others* are all encoders of `table-fidelity` and `table-seeds`, which began with weights of their own, and were looked
-at before these.
+All commands of the authors have one seed, so all encoders of the paper presumably began with the weights that their
+code draws with this seed. The encoders of this table began with these weights too (`init=authors:C` for a graph with C
+classes); their seeds change what is drawn later. *Others* are all encoders of [table-fidelity](table-fidelity.md) and
+[table-seeds](table-seeds.md). They began with other weights, and their results were known before.
 """
 _INSIDE = """
-Among those that began with the authors' weights lie the figures of {inside} of {known} cells{in_all};
-{expected:.1f} would on average, if the paper's encoder were one more of them (see *Fidelity*).
-{level}
+The figures of {inside} of {known} cells{in_all} lie within the range of the encoders with the authors' first weights;
+{expected:.1f} are expected if the paper's encoder is one more of them. {level}
 """
 _TOGETHER = """
-Both kinds together: among the first {few} encoders of every cell lie {inside} of {cells} figures; {expected:.1f} would
-on average, if the paper's encoder were one more of ours. Among all that there are lie {all_inside}. Cells whose figure
-was found outside have up to {most}, and more only widen a range: with {most} in every cell at least as many would lie
-inside, and {all_expected:.1f} would on average.
+Both kinds together: {inside} of {cells} figures lie within the range of the first {few} encoders of their cell;
+{expected:.1f} are expected if the paper's encoder is one more of ours. {all_inside} lie within the range of all
+encoders of their cell. Cells whose figure was outside have up to {most} encoders. More encoders can only widen a range:
+with {most} in every cell, at least as many figures would lie inside, and {all_expected:.1f} are expected.
 """
 _MATTERS = """
-Do first weights matter? Encoders that share them have {share:.2f} times the variance of as many others ({least:.2f} to
-{most:.2f} within one standard error; the geometric mean over {cells} cells). Are those of the authors good, and where
-the paper is high? Encoders that began with them are {gain:+.2f} ± {ours:.2f} points above the mean of the others on
-average over cells, the paper is {lead:+.2f} ± {theirs:.2f} above it (± one standard error), and the correlation of the
-two is {correlation:+.2f}.
+Do first weights matter? Encoders with the same first weights have {share:.2f} times the variance of as many others
+({least:.2f} to {most:.2f} within one standard error; geometric mean over {cells} cells). Do the authors' first weights
+explain where the paper is high? Encoders with these weights are {gain:+.2f} ± {ours:.2f} points above the mean of the
+others on average over cells, and the paper is {lead:+.2f} ± {theirs:.2f} points above it (± one standard error). The
+correlation of the two is {correlation:+.2f}.
 """
 
 
@@ -148,14 +147,17 @@ START = Target(_start_cells, _start_page, title="SIGNNAP trained from the first 
 
 _PRECISIONS = ("tf32", "float32")
 _ROUNDING_HEAD = """
-Every encoder was trained twice with one seed: as it is drawn, and with each of its first weights moved to the next
-number that float32 has (`init={nudged}`), which changes it by at most a part in eight million. Everything else that is
-drawn is the same. Test accuracy in % on the paper's splits, mean ± deviation over {seeds} encoder seeds. *Between
-seeds* is the deviation of those that both ways have, *by rounding* that between the two encoders of one seed, which is
-as large if a seed decides nothing that rounding does not, and zero if it decides all.
+Each encoder was trained twice with one seed: with its first weights as drawn, and with each of them moved to the next
+float32 number (`init={nudged}`), which changes a weight by at most one part in eight million. All other draws are the
+same. Test accuracy in % on the paper's splits, mean ± standard deviation over {seeds} encoder seeds.
+
+- *Between seeds* is the standard deviation over the seeds that both ways have.
+- *By rounding* is the standard deviation between the two encoders of one seed. It is zero if the seed alone decides the
+  result, and as large as *between seeds* if a rounding changes as much as another seed.
+- *Furthest apart* is the largest difference between the two encoders of one seed.
 """
 _DEVIATIONS = ["between seeds", "by rounding", "furthest apart"]
-_ROUNDING_COLUMNS = ["method", "graph", "products", "as drawn", "nudged", *_DEVIATIONS]
+_ROUNDING_COLUMNS = ["method", "graph", "precision", "as drawn", "nudged", *_DEVIATIONS]
 
 
 class Pairs(NamedTuple):
@@ -229,8 +231,8 @@ def _pooled_table(found: list[tuple[str, str, Pairs]]) -> Iterable[str]:
             chosen = [pairs for one, by, pairs in found if by == precision and name in (one, "all")]
             if chosen:
                 lines.append([name, precision, f"{len(chosen)}", *_pooled(chosen)])
-    yield "Over cells, deviations are roots of mean variances, and *share* is that of rounding in the variance:"
-    yield summaries.table(["method", "products", "cells", "between seeds", "by rounding", "share"], lines).strip()
+    yield "Pooled over cells (roots of mean variances); *share* is the part of the variance that rounding explains:"
+    yield summaries.table(["method", "precision", "cells", "between seeds", "by rounding", "share"], lines).strip()
 
 
 def _pooled(chosen: list[Pairs]) -> list[str]:

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 STABLE_GRAPH = "facebook"
 STABLE_METHODS = ("DropEdge(GCN)", "DGI", "GCC, with features", OURS)
 _STABILITY_HEAD = """
-{graph}, ten copies with 30 % of the edges dropped, test nodes, mean ± deviation over {seeds} encoder seeds. *Cosine*
-is the mean over pairs of copies; *normalised* the mean of the matrix after min-max scaling, diagonal included, which
-the paper reports; *centred* the cosine after the average embedding is subtracted, by which a map that sends all nodes
-to one point scores 0. Of networks with labels, the scores of the classes are compared. Scaling says little: where all
-pairs of copies are about equally alike, it leaves the ones of the diagonal and next to nothing, a mean near 0.1.
+{graph}, ten copies with 30 % of the edges dropped, test nodes, mean ± standard deviation over {seeds} encoder seeds.
+For networks with labels, the class scores are compared.
+
+- *Cosine* is the mean over pairs of copies.
+- *Normalised* is the mean of the matrix of cosines after min-max scaling, diagonal included, which the paper reports.
+  It says little: if all pairs of copies are about equally similar, only the ones on the diagonal remain, and the mean
+  is near 0.1.
+- *Centred* is the cosine after the average embedding is subtracted. An encoder that maps all nodes to one point has 0.
 """
 
 
@@ -132,7 +135,10 @@ def _mapped_page(results: Results, seeds: int) -> str:
         row = results.find(mapped_cell(name), seeds)
         ours = summaries.shown(row, seeds, silhouettes, digits=4)
         lines.append([name, ours, f"{reported()['silhouette'][reported_as(name)]:.4f}"])
-    head = f"{MAPPED_GRAPH}, the first ten classes: silhouette of the embeddings, over {seeds} encoder seeds.\n\n"
+    head = (
+        f"{MAPPED_GRAPH}, the first ten classes: silhouette of the classes in the embeddings, mean ± standard "
+        f"deviation over {seeds} encoder seeds.\n\n"
+    )
     return head + summaries.table(["method", "ours", "the paper"], lines)
 
 

@@ -55,7 +55,7 @@ def _swept_page(results: Results, seeds: int) -> str:
         line = [summaries.shown(row, seeds) for row in rows]
         names = [f"{value} (the paper's)" if value == PAPER[setting] else str(value) for value in values]
         pages.append(summaries.table([LETTERS[setting], *names], [["accuracy, %", *line]]))
-    head = f"{OURS} on {SWEPT_GRAPH}, test accuracy, mean ± deviation over {seeds} encoder seeds.\n\n"
+    head = f"{OURS} on {SWEPT_GRAPH}, test accuracy, mean ± standard deviation over {seeds} encoder seeds.\n\n"
     return head + "\n".join(pages)
 
 
@@ -104,7 +104,7 @@ def _width_page(results: Results, seeds: int) -> str:
             rows = [results.find(width_cell(name, graph, dim), seeds) for dim in WIDTHS]
             lines.append([name, *(summaries.shown(row, seeds) for row in rows)])
         pages.append(summaries.table([graph, *map(str, WIDTHS)], lines))
-    return f"Test accuracy in %, mean ± deviation over {seeds} encoder seeds.\n\n" + "\n".join(pages)
+    return f"Test accuracy in %, mean ± standard deviation over {seeds} encoder seeds.\n\n" + "\n".join(pages)
 
 
 def _width_figure(results: Results, seeds: int) -> Figure:

@@ -42,7 +42,7 @@ def test_a_quick_try_says_so(command, tmp_path):
     rows.add(quickened(cell("DGI", "pubmed")), ROW)
     assert command("report", "quick", "--out", "page.html").code == 0
     page = Path("page.html").read_text()
-    assert "A quick try" in page and "<td>70.00 (1)</td>" in page
+    assert "Quick run: one iteration" in page and "<td>70.00 (1)</td>" in page
     assert "no verdict: quick run" in page and "does not hold</td>" not in page
 
 

@@ -90,7 +90,7 @@ def test_a_table_piece_by_piece(small, command):
     told, wrote = found.err.splitlines()
     assert re.fullmatch(r"cell 1/1  .* cells/min  0 s left  raw on cora", told) and wrote == f"wrote {page}"
     assert methods_in("results/rows.jsonl") == ["raw"]
-    assert "1 above, 0 misses, 0 failed, 2 not run" in Path(page).read_text()
+    assert "*above* 1, *not run* 2." in Path(page).read_text()
 
     later = command("reproduce", "authors", "--device", "cpu", "--limit", 0)
     assert (later.code, later.out) == (0, "")
@@ -103,7 +103,7 @@ def test_a_table_piece_by_piece(small, command):
     assert re.match(r"cell 3/3  .*supervised dim=8", rest.err)
     assert small == ["cora", "cora", "pubmed"]  # what was known is not run again
     assert sorted(os.listdir("results")) == ["authors.md", "rows.jsonl"]
-    assert "Of 3 figures that authors report for their own methods: 0 agrees, 3 above" in Path(page).read_text()
+    assert "Verdicts on the 3 figures that authors report for their own methods: *above* 3." in Path(page).read_text()
     assert "signnap reproduce authors --device cpu" in Path("results/rows.jsonl").read_text()
 
 
@@ -117,7 +117,7 @@ def test_another_folder_and_a_cell_that_fails(small, command, monkeypatch):
     assert found.err.splitlines()[-2] == f"wrote {page}; 1 of 2 cells are missing"
     assert found.err.splitlines()[-1].startswith(f"note: {why}")
     assert "unknown parameter 'dimm'" in Path("a/b/rows.jsonl").read_text()
-    assert "1 failed" in Path("a/b/authors.md").read_text()
+    assert "*failed* 1" in Path("a/b/authors.md").read_text()
     assert not Path("results").exists()
 
     again = command(*some, "--methods", "raw,dgi", "--json")  # where nothing succeeds, the command fails
@@ -167,7 +167,8 @@ def test_a_quick_try(small, command):
     page = os.path.join("results-quick", "authors.md")
     assert found.json["targets"] == [{"target": "authors", "cells": 3, "missing": 0, "page": page}]
     assert found.json["rows"] == os.path.join("results-quick", "rows.jsonl") and not Path("results").exists()
-    assert Path(page).read_text().startswith(f"{BANNER}Of 3 figures that authors report")
+    text = Path(page).read_text()
+    assert text.startswith(f"{BANNER}| method |") and not re.search(r"agrees|above|below", text)  # no verdict
     rows = rows_in("results-quick/rows.jsonl")
     assert [row["cell"]["method"] for row in rows] == ["raw", "dgi", "supervised"]
     assert [row["cell"]["probe"] for row in rows] == ["linear-quick", "linear-quick", "none"]
@@ -182,7 +183,7 @@ def test_a_quick_try_is_no_result(small, command):
     command("reproduce", "authors", "--quick", "--results", "results", "--device", "cpu")
     small.clear()
     command("reproduce", "authors", "--methods", "raw", "--device", "cpu")
-    assert small == ["cora"] and "**A quick try" not in Path("results/authors.md").read_text()
+    assert small == ["cora"] and "**Quick run" not in Path("results/authors.md").read_text()
 
 
 @pytest.fixture
@@ -283,7 +284,7 @@ CASES = {
     "target": (
         None,
         ("autors",),
-        r"unknown target 'autors', did you mean 'authors'\? Known: all, authors, figure-dimensions, ",
+        r"unknown target 'autors', did you mean 'authors'\? Known: all, authors, cells, figure-dimensions, ",
     ),
     "method": (
         None,

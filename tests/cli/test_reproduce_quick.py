@@ -24,7 +24,7 @@ def test_everything_is_filled_in(command, monkeypatch):
     assert [name for name, each in made.items() if each["missing"]] == [], found.err
     for name, each in made.items():
         page = Path(each["page"]).read_text("utf-8")
-        assert page.startswith("**A quick try: one iteration")
+        assert page.startswith("**Quick run: one iteration")
         assert "not run" not in page and "failed" not in page.replace("missing or failed", "")
         assert os.path.exists(f"results-quick/{name}.png") == (find_target(name).figure is not None)
     rows = [json.loads(line) for line in Path(found.json["rows"]).read_text().splitlines()]

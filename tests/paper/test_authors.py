@@ -57,8 +57,8 @@ def test_no_figure_is_listed_twice():
     ("ours", "std", "word"),
     [
         (80.0, None, "agrees"), (81.0, None, "agrees"), (79.0, None, "agrees"), (81.125, None, "above"),
-        (78.875, None, "misses"), (81.0, 0.5, "agrees"), (81.125, 0.5, "above"), (82.5, 2.5, "agrees"),
-        (77.5, 2.5, "agrees"), (82.625, 2.5, "above"), (77.375, 2.5, "misses"),
+        (78.875, None, "below"), (81.0, 0.5, "agrees"), (81.125, 0.5, "above"), (82.5, 2.5, "agrees"),
+        (77.5, 2.5, "agrees"), (82.625, 2.5, "above"), (77.375, 2.5, "below"),
     ],
 )  # fmt: skip
 def test_verdicts(ours, std, word):
@@ -118,7 +118,7 @@ def test_every_cell_is_run_once(few):
 
 def test_the_table(few):
     _, rows = cells_of(authors.AUTHORS.page(few, 2))
-    assert [row["verdict"] for row in rows] == ["agrees", "above", "above", "misses", "failed", "not run", "agrees"]
+    assert [row["verdict"] for row in rows] == ["agrees", "above", "above", "below", "failed", "not run", "agrees"]
     assert [row["graph"] for row in rows] == [each["graph"] for each in FEW]
     first = rows[0]  # the mean of each encoder's probes, then over encoders
     assert (first["method"], first["split"], first["probe"]) == ("dgi, layers 1", "public", "logistic")
@@ -130,13 +130,13 @@ def test_the_table(few):
 
 def test_the_sentence_counts_own_figures_only(few):
     head, _ = cells_of(authors.AUTHORS.page(few, 2))
-    counted = "1 agrees, 1 above, 1 misses, 1 failed, 1 not run"
-    assert head == f"Of 5 figures that authors report for their own methods: {counted}."
+    counted = "*agrees* 1, *above* 1, *below* 1, *failed* 1, *not run* 1"
+    assert head == f"Verdicts on the 5 figures that authors report for their own methods: {counted}."
 
 
 def test_cells_without_rows_are_not_run(few, tmp_path):
     head, rows = cells_of(authors.AUTHORS.page(Results(tmp_path / "none.jsonl"), 2))
-    assert {row["verdict"] for row in rows} == {"not run"} and "5 not run" in head
+    assert {row["verdict"] for row in rows} == {"not run"} and "*not run* 5." in head
     _, rows = cells_of(authors.AUTHORS.page(few, 1))  # the first encoder alone
     assert (rows[0]["ours"], rows[3]["ours"]) == ("80.0", "80.0")
 

@@ -88,21 +88,21 @@ def _lengths(rows):
 #: Of each cell: words of its sentence, and whether they are true.
 TOLD = {
     "SIGNNAP(GCN) on pubmed": {
-        "not among thirty seeds either (`table-seeds`)": lambda p: p.where(p.encoders(30)) != "inside",
-        "but among five that begin with the authors' first weights (`table-start`)": (
+        "outside the range of thirty seeds (`table-seeds`)": lambda p: p.where(p.encoders(30)) != "inside",
+        "inside the range of five encoders with the authors' first weights (`table-start`)": (
             lambda p: p.where(p.begun_alike()) == "inside"
         ),
         "which are better by 0.31 points on average over cells": (
             lambda p: f"{_gain(p)[0]:.2f}" == "0.31" and _gain(p)[0] > 2 * _gain(p)[1]
         ),
-        "a rounding of first weights moves two encoders of one seed by up to 2.58 points (`table-rounding`)": (
+        "a rounding of the first weights changes the accuracy of one seed by up to 2.58 points (`table-rounding`)": (
             lambda p: f"{max(map(abs, p.nudged(**FLOAT).apart)):.2f}" == "2.58"
         ),
-        "Nothing else that was tried brings the figure among five seeds; with 2,000 iterations the best of them is "
+        "No other way of training brings the figure into the range of five seeds; after 2,000 iterations the best is "
         "0.04 below it (`table-tried`)": (
             lambda p: not any(p.insides(*TRIES)) and f"{p.figure - max(p.encoders(**AFTER[2000])):.2f}" == "0.04"
         ),
-        "With own negatives and float32 together ours are lower, too (`table-letter`)": (
+        "With separate negatives and float32 together, accuracy is lower too (`table-letter`)": (
             lambda p: fmean(p.encoders(**OWN, **FLOAT)) < fmean(p.encoders())
         ),
         "mean lengths are 0.39 to 0.41 (`figure-oversmoothing`, two layers)": (
@@ -110,34 +110,34 @@ TOLD = {
         ),
     },
     "SIGNNAP(GraphSage) on pubmed": {
-        "Not among thirty seeds either (`table-seeds`)": lambda p: p.where(p.encoders(30)) != "inside",
-        "nor among five that begin with the authors' first weights (`table-start`)": (
+        "outside the range of thirty seeds (`table-seeds`)": lambda p: p.where(p.encoders(30)) != "inside",
+        "outside the range of five encoders with the authors' first weights (`table-start`)": (
             lambda p: p.where(p.begun_alike()) != "inside"
         ),
-        "a rounding of first weights moves two encoders of one seed by up to 1.44 points (`table-rounding`)": (
+        "a rounding of the first weights changes the accuracy of one seed by up to 1.44 points (`table-rounding`)": (
             lambda p: f"{max(map(abs, p.nudged(**FLOAT).apart)):.2f}" == "1.44"
         ),
-        "With own negatives, in float32 or after 3,500 iterations one of five encoders exceeds it, but the means do "
-        "not differ beyond encoder noise, so this explains nothing (`table-tried`)": (
+        "With separate negatives, in float32 or after 3,500 iterations, one of five encoders exceeds the figure, but "
+        "the means do not differ beyond encoder noise (`table-tried`)": (
             lambda p: all(p.exceeding(**each) == 1 and p.noisy(**each) for each in (OWN, FLOAT, AFTER[3500]))
         ),
     },
     "SIGNNAP(JKNet) on pubmed": {
-        "the figure is also above five encoders that begin with the authors' first weights (`table-start`), and five "
-        "with own negatives in float32, the best of which is 1.30 below it": (
+        "The figure is also above five encoders with the authors' first weights (`table-start`), and above five with "
+        "separate negatives in float32, the best of which is 1.30 below it": (
             lambda p: (
                 p.where(p.begun_alike()) == "above" and f"{p.figure - max(p.encoders(**OWN, **FLOAT)):.2f}" == "1.30"
             )
         ),
-        "these are better by 1.36 points on average, beyond encoder noise, and less apart (`table-letter`)": (
+        "these five are better by 1.36 points on average, beyond encoder noise, and vary less (`table-letter`)": (
             lambda p: (
                 f"{fmean(p.encoders(**OWN, **FLOAT)) - fmean(p.encoders()):.2f}" == "1.36"
                 and not p.noisy(**OWN, **FLOAT)
                 and variance(p.encoders(**OWN, **FLOAT)) < variance(p.encoders())
             )
         ),
-        "After 1,000 iterations the best of five is 0.42 below it, and after 2,000 one of five exceeds it by 0.04, but "
-        "the means do not differ beyond encoder noise, so this explains nothing (`table-tried`)": (
+        "After 1,000 iterations the best of five is 0.42 below the figure, and after 2,000 one of five exceeds it by "
+        "0.04, but the means do not differ beyond encoder noise (`table-tried`)": (
             lambda p: (
                 f"{p.figure - max(p.encoders(**AFTER[1000])):.2f}" == "0.42"
                 and f"{max(p.encoders(**AFTER[2000])) - p.figure:.2f}" == "0.04"
@@ -146,7 +146,7 @@ TOLD = {
                 and p.noisy(**AFTER[2000])
             )
         ),
-        "More seeds and other tries have not been run": (
+        "More than ten seeds and other trials have not been run": (
             lambda p: (
                 len(p.rows.find(cell(p.name, p.graph), 30)["seeds"]) == 10
                 and not any(
@@ -156,16 +156,17 @@ TOLD = {
                 )
             )
         ),
-        "A rounding of first weights moves two encoders of one seed by up to 2.04 points (`table-rounding`)": (
+        "A rounding of the first weights changes the accuracy of one seed by up to 2.04 points (`table-rounding`)": (
             lambda p: f"{max(map(abs, p.nudged().apart)):.2f}" == "2.04"
         ),
     },
     "SIGNNAP(GraphSage) on amazon_photo": {
-        "the figure is among twenty seeds (`table-seeds`)": lambda p: p.where(p.encoders(20)) == "inside",
+        "The figure is inside the range of twenty seeds (`table-seeds`)": lambda p: p.where(p.encoders(20)) == "inside",
     },
     "SIGNNAP(GAT) on amazon_computers": {
-        "the figure is among twenty seeds (`table-seeds`)": lambda p: p.where(p.encoders(20)) == "inside",
-        "ours lose accuracy with training, and after 3,500 iterations it is among five (`table-tried`)": (
+        "The figure is inside the range of twenty seeds (`table-seeds`)": lambda p: p.where(p.encoders(20)) == "inside",
+        "accuracy falls during training, and after 3,500 iterations the figure is inside the range of five seeds "
+        "(`table-tried`)": (
             lambda p: (
                 fmean(p.encoders(**AFTER[1000])) > fmean(p.encoders(**AFTER[3500])) > fmean(p.encoders())
                 and p.insides(AFTER[3500]) == [True]
@@ -173,19 +174,18 @@ TOLD = {
         ),
     },
     "SIGNNAP(ResGCN) on amazon_computers": {
-        "not among thirty seeds either (`table-seeds`)": lambda p: p.where(p.encoders(30)) != "inside",
-        "though what the authors' own weights give to our probe, 76.97 (spec §2.9), is": (
+        "outside the range of thirty seeds (`table-seeds`)": lambda p: p.where(p.encoders(30)) != "inside",
+        "but 76.97, which our probe reads from the weights that the authors published, is inside": (
             lambda p: min(p.encoders(30)) < 76.97 < max(p.encoders(30))
         ),
-        "and among five that begin with the authors' first weights (`table-start`), whose mean is lower": (
-            lambda p: p.where(p.begun_alike()) == "inside" and fmean(p.begun_alike()) < fmean(p.encoders(30))
-        ),
-        "A rounding of first weights moves two encoders of one seed by up to 1.90 points (`table-rounding`)": (
+        "The figure is inside the range of five encoders with the authors' first weights (`table-start`), whose mean "
+        "is lower": (lambda p: p.where(p.begun_alike()) == "inside" and fmean(p.begun_alike()) < fmean(p.encoders(30))),
+        "A rounding of the first weights changes the accuracy of one seed by up to 1.90 points (`table-rounding`)": (
             lambda p: f"{max(map(abs, p.nudged(**FLOAT).apart)):.2f}" == "1.90"
         ),
-        "Own negatives and the text's way of dropping edges are further away, float32 is no nearer; after 3,500 "
-        "iterations one of five encoders exceeds it, with nearly the same mean, so this explains nothing "
-        "(`table-tried`)": (
+        "Separate negatives, and dropping edges as the paper's text says, move the mean away from the figure; float32 "
+        "brings it no nearer. After 3,500 iterations one of five encoders exceeds the figure, with nearly the same "
+        "mean (`table-tried`)": (
             lambda p: (
                 min(p.gap(**OWN), p.gap(drop_law="bernoulli")) > p.gap() + 1
                 and p.gap(**FLOAT) >= p.gap()
@@ -195,23 +195,23 @@ TOLD = {
         ),
     },
     "SIGNNAP(GAT) on coauthor_cs": {
-        "the figure is among thirty seeds (`table-seeds`)": lambda p: p.where(p.encoders(30)) == "inside",
-        "after 1,000 iterations among five (`table-tried`)": lambda p: p.insides(AFTER[1000]) == [True],
+        "The figure is inside the range of thirty seeds (`table-seeds`)": lambda p: p.where(p.encoders(30)) == "inside",
+        "after 1,000 iterations inside the range of five (`table-tried`)": lambda p: p.insides(AFTER[1000]) == [True],
     },
     "SIGNNAP(GCN) on coauthor_cs": {
-        "ours are more than a point better after 1,000 or 2,000, and then the figure is among five seeds; with 3,500 "
-        "it is above all of them (`table-tried`)": (
+        "After 1,000 or 2,000, accuracy is more than a point better and the figure is inside the range of five seeds; "
+        "after 3,500 the figure is above all five (`table-tried`)": (
             lambda p: (
                 min(fmean(p.encoders(**AFTER[n])) for n in (1000, 2000)) > fmean(p.encoders()) + 1
                 and p.insides(AFTER[1000], AFTER[2000]) == [True, True]
                 and p.where(p.encoders(**AFTER[3500])) == "above"
             )
         ),
-        "with 5,000 above thirty (`table-seeds`)": lambda p: p.where(p.encoders(30)) == "above",
-        "and above five that begin with the authors' first weights (`table-start`)": (
+        "After 5,000 it is above thirty seeds (`table-seeds`)": lambda p: p.where(p.encoders(30)) == "above",
+        "and above five encoders with the authors' first weights (`table-start`)": (
             lambda p: p.where(p.begun_alike()) == "above"
         ),
-        "A rounding of first weights moves two encoders of one seed as far apart as two seeds are (`table-rounding`)": (
+        "A rounding of the first weights changes accuracy as much as another seed does (`table-rounding`)": (
             lambda p: p.nudged(**FLOAT).rounding > 0.9 * p.nudged(**FLOAT).seeds
         ),
     },
@@ -237,16 +237,18 @@ def test_every_reference_to_another_page_is_checked():
         ("GCC, with features", ["amazon_computers", "coauthor_physics"]),
     ],
 )
-def test_what_exceeds_the_paper_when_read_alike(rows, key, graphs):
+def test_what_exceeds_the_paper_with_the_same_probe(rows, key, graphs):
     name = key.partition(" on ")[0]
-    assert "ead alike, it exceeds the paper" in explanations()["lower"][key]
+    assert "With the same probe for all methods, it exceeds the paper" in explanations()["lower"][key]
     for graph in graphs:
         assert " on " in key or graph in explanations()["lower"][key]
         found = summaries.accuracies(rows.find(same_probe_cell(name, graph), 5))
         assert fmean(found) > reported()["overall"][name.partition(",")[0]][graph][0]
 
 
-def test_what_comes_near_the_paper_when_read_alike(rows):
-    assert "read alike it comes within half a point" in explanations()["lower"]["G-BT on pubmed"]
+def test_what_comes_near_the_paper_with_the_same_probe(rows):
+    assert (
+        "With the same probe for all methods, it comes within half a point" in explanations()["lower"]["G-BT on pubmed"]
+    )
     found = summaries.accuracies(rows.find(same_probe_cell("G-BT", "pubmed"), 5))
     assert abs(fmean(found) - reported()["overall"]["G-BT"]["pubmed"][0]) < 0.5

@@ -25,8 +25,8 @@ def test_the_page_of_over_smoothing(results):
     layers = ["2 layers", "4 layers", "6 layers", "8 layers", "10 layers"]
     shown = {
         "test accuracy, %": SHOWN,
-        "mean distance of two nodes": "3.00 ± 1.41",
-        "the same, of nodes of mean length one": "1.75 ± 1.77",
+        "mean distance between nodes": "3.00 ± 1.41",
+        "mean distance, relative to mean length": "1.75 ± 1.77",
         "effective rank": "5.50 ± 2.12",
     }
     assert [table[0] for table in found] == [[title, *layers] for title in shown]
@@ -38,11 +38,11 @@ def test_the_page_of_over_smoothing(results):
 
 def test_encoders_whose_nodes_coincide_are_named(results):
     panel = depth.smoothed_cell("SIGNNAP(GCN)", 10)
-    assert "coincide" not in depth.OVERSMOOTHING.page(results, 2)
+    assert "nearly one point" not in depth.OVERSMOOTHING.page(results, 2)
     looks = looked(panel, 2.0, 2)
     looks["spread"][1] = {"distance": 0.1, "relative_distance": 0.004, "effective_rank": 1.2}
     results.add(panel, row(TWO, looks=looks))
-    said = "With 10 layers, nodes all but coincide in 1 of 2 encoders of SIGNNAP(GCN), and accuracy there is"
+    said = "With 10 layers, 1 of 2 encoders of SIGNNAP(GCN) map all nodes to nearly one point, with accuracy"
     assert f"\n\n{said} 73.00 %.\n\n" in depth.OVERSMOOTHING.page(results, 2)
 
 

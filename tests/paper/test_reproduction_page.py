@@ -161,7 +161,7 @@ def test_a_quick_run_has_no_verdict(full, tmp_path):
             assert [line[1:] for line in claims] == [[NO_VERDICT, "–"]] * len(CLAIMS)
             assert " hold**" not in page and "Ours is above" not in page
         assert "this page gives no verdict" in reproduction.page(results, 1)
-        assert "We had aimed" not in FIDELITY.page(results, 1)
+        assert "The aim was" not in FIDELITY.page(results, 1)
         assert "lies within the range" not in reproduction.page(results, 1)
 
 
@@ -279,12 +279,10 @@ def test_fidelity(inside, outside, state, tmp_path):
     rows = chain(((key, 0.0) for key in good), ((key, 9.0) for key in bad))
     results = write(tmp_path / "rows.jsonl", [(cell(*key), near_the_paper(*key, gap=gap)) for key, gap in rows])
     page = FIDELITY.page(results, 3)
-    assert f"in {inside} of 30 cells. We had aimed at 27 (nine tenths): {state}.\n" in page
+    assert f"in {inside} of 30 cells. The aim was 27 (nine tenths): {state}.\n" in page
     if inside < 27:  # more seeds might bring those inside that are not
         page = FIDELITY.page(results, 5)
-        assert (
-            f"We had aimed at 27 (nine tenths): not known yet, cells that lack encoder seeds: {30 - inside}.\n" in page
-        )
+        assert f"The aim was 27 (nine tenths): not known yet, cells that lack encoder seeds: {30 - inside}.\n" in page
 
 
 # -- baselines ---------------------------------------------------------------------------------------------------------

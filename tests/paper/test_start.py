@@ -45,8 +45,8 @@ def test_both_kinds_of_encoders_stand_beside_the_figure(results):
     add(results, "SIGNNAP(GAT)", "pubmed", alike=[1, 2], others=[-2, -1])
     add(results, "SIGNNAP(JKNet)", "pubmed", others=[-1, 1])
     page = first_weights.START.page(results, 2)
-    assert "the figures of 1 of 2 cells (30 in all);\n0.7 would" in page
-    assert "together lie" not in page  # there are cells without any
+    assert "The figures of 1 of 2 cells (30 in all) lie within" in page and "\n0.7 are expected" in page
+    assert "Both kinds together" not in page  # there are cells without any
     assert line_of(page, "SIGNNAP(GCN)", "pubmed")[3:] == [
         "80.34", "81.09", "81.84", "2", "inside", "+0.19", "79.34", "1.00 above",
     ]  # fmt: skip
@@ -64,9 +64,9 @@ def test_figures_among_all_encoders_are_counted(results):
     add(results, "SIGNNAP(GAT)", "pubmed", [-1], [-2, -3, -3, -4])
     page = " ".join(first_weights.START.page(results, 5).split())
     # the figure is between two encoders of every cell, but outside of all six of GAT's
-    assert "among the first 2 encoders of every cell lie 24 of 30 figures; 10.0 would on average" in page
-    assert "Among all that there are lie 24. Cells whose figure was found outside have up to 5," in page
-    assert "with 5 in every cell at least as many would lie inside, and 20.0 would on average." in page
+    assert "24 of 30 figures lie within the range of the first 2 encoders of their cell; 10.0 are expected" in page
+    assert "24 lie within the range of all encoders of their cell. Cells whose figure was outside have up to 5 " in page
+    assert "with 5 in every cell, at least as many figures would lie inside, and 20.0 are expected." in page
 
 
 def test_more_encoders_of_one_cell_count_among_all_alone(results):
@@ -75,7 +75,7 @@ def test_more_encoders_of_one_cell_count_among_all_alone(results):
         for graph in GRAPHS:
             add(results, name, graph, others=[1, 2, -1] if (name, graph) == ("SIGNNAP(GCN)", "facebook") else [-1, 1])
     page = " ".join(first_weights.START.page(results, 5).split())
-    assert "first 2 encoders of every cell lie 29 of 30" in page and "Among all that there are lie 30." in page
+    assert "29 of 30 figures lie within the range of the first 2" in page and "30 lie within the range of all" in page
 
 
 def test_what_the_first_weights_do(results):
@@ -84,13 +84,16 @@ def test_what_the_first_weights_do(results):
     add(results, "SIGNNAP(JKNet)", "pubmed", alike=[2, 5], others=[1, 1 + 6, -17])
     page = " ".join(first_weights.START.page(results, 3).split())
     # variances of 2, 2 and 4.5 beside those of as many others, 8, 8 and 18
-    assert "share them have 0.25 times the variance of as many others (0.25 to 0.25" in page and "3 cells" in page
+    assert (
+        "the same first weights have 0.25 times the variance of as many others (0.25 to 0.25" in page
+        and "3 cells" in page
+    )
     # by (-4, 0, 6.5) and (-4, -2, 3), from means of the others of 4, 2 and -3
     assert (
-        "are +0.83 ± 3.06 points above the mean of the others on average over cells, the paper is -1.00 ± 2.08 above"
+        "are +0.83 ± 3.06 points above the mean of the others on average over cells, and the paper is -1.00 ± 2.08"
         in page
     )
-    assert "the correlation of the two is +0.99." in page
+    assert "The correlation of the two is +0.99." in page
 
 
 @pytest.mark.parametrize("cells", [0, 1])
