@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parent.parent
-_ADDED = ("results/*.png", "results/*.md", "benchmarks/results/*.md", "benchmarks/results/*.jsonl")
+_ADDED = (
+    "results/*.png",
+    "results/*.md",
+    "results/rows.jsonl",
+    "benchmarks/results/*.md",
+    "benchmarks/results/*.jsonl",
+)
 
 
 def on_files(files: Any, config: Any) -> Any:
