@@ -11,9 +11,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "SIGNNAP": "methods.signnap",
-    "Method": "methods.method",
-    "method_class": "methods.registry",
-    "load_method": "methods.registry",
+    "Method": "methods.base",
+    "method_class": "methods",
+    "load_method": "methods",
     "Settings": "methods.settings",
     "SignnapError": "errors",
     "Graph": "graph",
@@ -111,8 +111,8 @@ if TYPE_CHECKING:
     from .evaluate.models import score_models
     from .graph import Graph, View
     from .interfaces import Encoder, Objective, Perturbation, Terms
-    from .methods.method import Method
-    from .methods.registry import load_method, method_class
+    from .methods import load_method, method_class
+    from .methods.base import Method
     from .methods.settings import Settings
     from .methods.signnap import SIGNNAP
     from .objectives.all_pairs import AllPairs

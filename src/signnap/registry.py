@@ -18,15 +18,21 @@ E = TypeVar("E")
 
 
 @dataclass(frozen=True)
-class Part:
-    """A replaceable part: its class or function as ``module:name``, and arguments that are fixed under its name."""
+class Entry:
+    """The place of a class or function: ``module:name`` below this package."""
 
     home: str
-    fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self) -> Any:
         """Import the class or function."""
-        return load(self.home)
+        return _load(self.home)
+
+
+@dataclass(frozen=True)
+class Part(Entry):
+    """An encoder, objective or perturbation, and arguments that are fixed under its name."""
+
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
     def build(self, **available: Any) -> Any:
         """Call the class or function with those of the available arguments that it has parameters for."""
@@ -45,6 +51,21 @@ class EncoderPart(Part):
     multi_head: bool = False
     #: whether it is an encoder of the SIGNNAP paper, whose first weights the authors' code draws (``init``)
     of_paper: bool = False
+
+
+@dataclass(frozen=True)
+class MethodEntry(Entry):
+    """A method, its settings, and settings that make a run small, for quick tries.
+
+    ``settings`` names a dataclass in the module of the method, or ``module:name``.
+    """
+
+    settings: str
+    quick: Mapping[str, Any] = field(default_factory=dict)
+
+    def settings_class(self) -> Any:
+        """Import the dataclass of the settings."""
+        return _load(self.settings if ":" in self.settings else f"{self.home.partition(':')[0]}:{self.settings}")
 
 
 class Registry(dict[str, E]):
@@ -66,8 +87,7 @@ class Registry(dict[str, E]):
         return f"{', '.join(others)} or {last}" if others else last
 
 
-def load(home: str) -> Any:
-    """Import what ``module:name`` names, a module below this package."""
+def _load(home: str) -> Any:
     module, _, name = home.partition(":")
     return getattr(import_module(f"{__package__}.{module}"), name)
 
@@ -90,4 +110,31 @@ ENCODERS = Registry("backbone", {
 OBJECTIVES = Registry("objective", {
     "nce": Part("objectives.nce:NCE"),
     "infonce": Part("objectives.nce:InfoNCE"),
+})  # fmt: skip
+
+_SIGNNAP = "methods.settings:Settings"
+_WALKS = {"walks": 1, "length": 8, "window": 2}
+_SUBGRAPHS = {"steps": 16, "size": 8, "positions": 4}
+#: In the order of the tables of methods.
+METHODS = Registry("method", {
+    "signnap": MethodEntry("methods.signnap:SIGNNAP", _SIGNNAP, {"dim": 32, "heads": 2, "negatives": 64}),
+    "supervised": MethodEntry("methods.supervised:Supervised", "SupervisedSettings", {"dim": 32, "heads": 2}),
+    "dropedge": MethodEntry("methods.supervised:DropEdgeSupervised", "DropEdgeSettings", {"dim": 32, "heads": 2}),
+    "deepwalk": MethodEntry("methods.random_walks:DeepWalk", "DeepWalkSettings", _WALKS),
+    "node2vec": MethodEntry("methods.random_walks:Node2Vec", "Node2VecSettings", _WALKS),
+    "arwmf": MethodEntry("methods.arwmf:ARWMF", "ArwmfSettings", {"dim": 8, "window": 1, "passes": 1}),
+    "dgi": MethodEntry("methods.dgi:DGI", "DgiSettings", {"dim": 32, "hidden": 32}),
+    "cmv": MethodEntry("methods.mvgrl:MVGRL", "MvgrlSettings", {"dim": 32}),
+    "gcc": MethodEntry("methods.gcc:GCC", "GccSettings", _SUBGRAPHS),
+    "gcc-attributed": MethodEntry("methods.gcc:AttributedGCC", "AttributedGccSettings", _SUBGRAPHS),
+    "grace": MethodEntry("methods.contrastive:GRACE", "GraceSettings", {"dim": 32, "hidden": 32, "projector": 16}),
+    "gca": MethodEntry("methods.contrastive:GCA", "GcaSettings", {"dim": 32, "hidden": 32, "projector": 16}),
+    "bgrl": MethodEntry("methods.bgrl:BGRL", "BgrlSettings", {"dim": 32, "hidden": 32}),
+    "g-bt": MethodEntry("methods.contrastive:GraphBarlowTwins", "BarlowSettings", {"dim": 32, "hidden": 32}),
+    "cca-ssg": MethodEntry("methods.contrastive:CCASSG", "CcaSettings"),
+    "graphmae": MethodEntry("methods.graphmae:GraphMAE", "GraphmaeSettings"),
+    "raw": MethodEntry("methods.baselines:RawFeatures", "RawSettings"),
+    "svd": MethodEntry("methods.baselines:FeatureSVD", "SvdSettings"),
+    "propagated": MethodEntry("methods.baselines:PropagatedFeatures", "PropagatedSettings"),
+    "untrained": MethodEntry("methods.baselines:Untrained", _SIGNNAP),
 })  # fmt: skip

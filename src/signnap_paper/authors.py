@@ -8,7 +8,7 @@ from typing import Any
 from signnap.config import read_toml
 from signnap.data.public import DATASETS
 from signnap.evaluate import Summary, plus_minus
-from signnap.methods.registry import method_class
+from signnap.methods import method_class
 
 from . import summaries
 from .cells import Cell

@@ -15,17 +15,6 @@ BANNER = (
 QUICK_ITERATIONS = 1
 #: The probe of a quick run; it marks the rows of one.
 QUICK_PROBE = "linear-quick"
-#: Settings of a quick run, by method. A cell that states one of them keeps its own value.
-_QUICK_SETTINGS: dict[str, dict[str, Any]] = {
-    "signnap": {"dim": 32, "heads": 2, "negatives": 64},
-    **{name: {"dim": 32, "heads": 2} for name in ("supervised", "dropedge")},
-    "cmv": {"dim": 32},
-    **{name: {"dim": 32, "hidden": 32} for name in ("dgi", "bgrl", "g-bt")},
-    **{name: {"dim": 32, "hidden": 32, "projector": 16} for name in ("grace", "gca")},
-    **{name: {"walks": 1, "length": 8, "window": 2} for name in ("deepwalk", "node2vec")},
-    **{name: {"steps": 16, "size": 8, "positions": 4} for name in ("gcc", "gcc-attributed")},
-    "arwmf": {"dim": 8, "window": 1, "passes": 1},
-}
 
 
 @dataclass(frozen=True)
@@ -82,11 +71,15 @@ def trained_together(todo: Sequence[tuple[Cell, list[int]]]) -> list[tuple[list[
 
 
 def quickened(cell: Cell) -> Cell:
-    """Return the cell of a quick run: next to no training, and a probe of a few epochs."""
-    from signnap.methods.registry import method_class
+    """Return the cell of a quick run: next to no training, and a probe of a few epochs.
 
-    settings = _QUICK_SETTINGS.get(cell.method, {}) | cell.settings
-    if method_class(cell.method).trains:
+    The method's quick settings make it small. A cell that states one of them keeps its own value.
+    """
+    from signnap.registry import METHODS
+
+    method = METHODS.find(cell.method)
+    settings = {**method.quick, **cell.settings}
+    if method.load().trains:
         settings |= {"iterations": QUICK_ITERATIONS}
     probe = QUICK_PROBE if cell.probe != "none" else "none"
     return replace(cell, settings=settings, probe=probe, probe_seeds=1)

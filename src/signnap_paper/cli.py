@@ -75,7 +75,7 @@ def reproduce(
 def _fill(cells: list[Cell], rows: Results, seeds: list[int], *, device: str, **options: Any) -> tuple[list[str], int]:
     """Run what is missing; return why cells failed, and how many cells are no longer missing."""
     if not (before := len(rows.missing(cells, seeds))):
-        from signnap.methods.device import choose_device
+        from signnap.methods.fit import choose_device
 
         choose_device(device)  # a device that is not there is an error, even with nothing to run on it
         return [], 0
@@ -129,8 +129,7 @@ def _chosen(recipes: list[list[Cell]], **given: str | None) -> list[list[Cell]]:
     if all(names is None for names in given.values()):
         return recipes
     from signnap.data.public import DATASETS
-    from signnap.methods.settings import METHODS
-    from signnap.registry import ENCODERS
+    from signnap.registry import ENCODERS, METHODS
 
     value_of: dict[str, tuple[Callable[[Cell], str | None], Container[str]]] = {
         "method": (lambda cell: cell.method, METHODS),

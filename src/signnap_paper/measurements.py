@@ -15,7 +15,7 @@ from signnap.errors import unknown_name
 from signnap.evaluate import ProbeSettings, linear_probe, stability
 from signnap.evaluate.models import dropped_copies
 from signnap.graph import Graph
-from signnap.methods.method import Method
+from signnap.methods.base import Method
 from signnap.ops.geometry import effective_rank
 
 #: The number of nodes sampled where all pairs would take too long, and the number that a map shows.

@@ -19,9 +19,9 @@ from signnap.errors import SignnapError
 from signnap.evaluate import Score, probe_settings, score
 from signnap.evaluate.models import embedded, judged
 from signnap.graph import Graph
-from signnap.methods.device import choose_device
-from signnap.methods.method import Method
-from signnap.methods.registry import method_class
+from signnap.methods import method_class
+from signnap.methods.base import Method
+from signnap.methods.fit import choose_device
 from signnap.methods.settings import probe_weight_decay
 from signnap.train.progress import Report, silent
 
@@ -167,11 +167,11 @@ class _Runner:
         models = model.fit_seeds(graph, seeds, device=self.device.type, stop_on_collapse=False, report=report)
         cost = {
             "seconds": round(time.perf_counter() - begun, 3),
-            "peak_memory_mb": max(m.facts_["peak_memory_mb"] for m in models),
-            "iterations": [m.facts_["iterations"] for m in models],
+            "peak_memory_mb": max(m.info_.peak_memory_mb for m in models),
+            "iterations": [m.info_.iterations for m in models],
             "resolved": resolved(models[0].settings_),
         }
-        ends = zip(seeds, (m.facts_.get("collapsed") for m in models), strict=True)
+        ends = zip(seeds, (m.info_.collapsed for m in models), strict=True)
         if collapsed := {str(seed): why for seed, why in ends if why}:  # JSON knows no other keys
             cost["collapsed"] = collapsed
         return graph, models, cost

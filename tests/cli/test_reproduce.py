@@ -375,5 +375,5 @@ def test_a_table_with_all_rows_imports_its_own_target_and_no_method(tmp_path):
     assert rooms == {
         "cells", "cli", "departures", "fidelity", "paper", "plots", "results", "summaries", "targets",
     }  # fmt: skip
-    heavy = ("signnap.methods.method", "signnap.train.loop", "signnap.data.load", "signnap.encoders")
+    heavy = ("signnap.methods.base", "signnap.train.loop", "signnap.data.load", "signnap.encoders")
     assert not set(names) & set(heavy) and len(names) <= 50

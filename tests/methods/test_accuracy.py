@@ -4,10 +4,9 @@ from functools import cache
 
 import pytest
 
-from signnap import load_graph, make_split
+from signnap import load_graph, make_split, method_class
 from signnap.evaluate.models import judged
-from signnap.methods.registry import method_class
-from signnap.methods.settings import METHODS
+from signnap.registry import METHODS
 
 #: Enough to learn something on the generated graph in a second or two; rates are higher than anybody's, for brevity.
 BRIEF = {"dim": 32, "hidden": 32, "projector": 32, "iterations": 60, "lr": 0.005}

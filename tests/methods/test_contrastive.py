@@ -14,8 +14,8 @@ from signnap.methods.bgrl import BGRL
 from signnap.methods.contrastive import CCASSG, GCA, GRACE, GraphBarlowTwins
 from signnap.methods.gcc import GCC
 from signnap.methods.settings import resolve
-from signnap.methods.sizes import Sizes
 from signnap.methods.supervised import DropEdgeSupervised
+from sizes import Sizes
 
 SMALL = {"dim": 8, "hidden": 16, "iterations": 3}
 FOUR = pytest.mark.parametrize("kind", [GRACE, GCA, GraphBarlowTwins, CCASSG])
@@ -85,7 +85,7 @@ def test_gca_spares_only_what_is_most_central(centrality, leaders, three_centres
 
 def test_dropedge_keeps_exactly_seven_tenths_in_training_and_all_in_validation(small_graph):
     model = DropEdgeSupervised(dim=8, split="per-class:5:5")
-    task, seen = model.task(model.may_see(small_graph, "per-class:5:5")), []
+    task, seen = model.task(model.training_view(small_graph, "per-class:5:5")), []
     task.modules["encoder"].register_forward_pre_hook(lambda encoder, inputs: seen.append(len(inputs[0].present)))
     for _ in range(5):
         task.step()

@@ -15,9 +15,9 @@ from signnap import ConvolutionalStack
 from signnap.graph import SparseFeatures, as_dense
 from signnap.methods.dgi import DGI, Critic, encode_shuffled
 from signnap.methods.settings import resolve
-from signnap.methods.sizes import Sizes
 from signnap.ops.geometry import spread
 from signnap.train.run import Run
+from sizes import Sizes
 
 CHANCE = 2 * math.log(2)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dense import source_of
-from signnap.methods.factorize import factor, leading_eigenpairs
+from signnap.methods.arwmf import factor, leading_eigenpairs
 
 
 def symmetric(size=40, seed=0):

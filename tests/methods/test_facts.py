@@ -10,29 +10,28 @@ import pytest
 import torch
 
 import signnap
-from signnap import SIGNNAP, Compose, DropEdge, Graph
+from signnap import SIGNNAP, Compose, DropEdge, Graph, method_class
 from signnap.errors import SignnapError
-from signnap.methods.device import choose_device, peak_memory_mb
-from signnap.methods.facts import check_resumable, label_facts, run_facts
-from signnap.methods.own_parts import described
-from signnap.methods.registry import method_class
+from signnap.methods.fit import check_resumable, choose_device
+from signnap.methods.input_checks import described
 from signnap.methods.settings import resolve
 from signnap.train.run_folder import RunFolder
-from signnap.train.session import Outcome
+from signnap.train.run_info import RunInfo, hash_of_labels, peak_memory_mb
 
 
 def test_facts_before_and_after(small_graph):
-    before = run_facts(small_graph)
-    assert before == {
+    before = RunInfo.of(small_graph)
+    assert before.facts == {
         "signnap": signnap.__version__, "torch": torch.__version__, "python": platform.python_version(),
         "device": "cpu", "threads": torch.get_num_threads(), "graph": "small",
         "fingerprint": small_graph.fingerprint(), "num_nodes": 40, "num_edges": small_graph.num_edges,
         "num_features": 12, "num_classes": 3, "feature_names": [], "finished": False,
     }  # fmt: skip
-    after = run_facts(small_graph, Outcome(7, 1.23456, {"loss": 2.0}))
-    assert after["finished"] and (after["iterations"], after["seconds"], after["loss"]) == (7, 1.235, 2.0)
-    assert after["peak_memory_mb"] > 50
-    assert json.loads(json.dumps(after)) == after
+    after = before.ended(7, 1.23456, {"loss": 2.0})
+    assert after.finished and (after.iterations, after.seconds, after.facts["loss"]) == (7, 1.235, 2.0)
+    assert after.peak_memory_mb > 50 and after.collapsed is None
+    assert RunInfo.parse(json.dumps(after.facts), "run.json") == after
+    assert before.ended(7, 1.0, {}, "constant").collapsed == "constant"
 
 
 def test_peak_memory_is_the_kernel_s():
@@ -78,7 +77,7 @@ def stopped(small_graph, tmp_path):
 
 def check(folder, graph, resume=True, extendable=True, **changes):
     settings = resolve({"dim": 8, "negatives": 16, "iterations": 3} | changes)
-    check_resumable(folder, settings, run_facts(graph), resume, extendable=extendable)
+    check_resumable(folder, settings, RunInfo.of(graph), resume, extendable=extendable)
 
 
 def test_the_same_run_may_go_on(stopped, small_graph):
@@ -167,11 +166,13 @@ def test_other_labels(small_graph, tmp_path):
 def test_labels_are_recognised_with_the_nodes_that_they_are_of(small_graph):
     split = {"train": torch.arange(10), "val": torch.arange(10, 20)}
     graph = replace(small_graph, given_split=split)
-    assert label_facts(graph) == label_facts(replace(graph, y=graph.y.int(), given_split=dict(reversed(split.items()))))
+    assert hash_of_labels(graph) == hash_of_labels(
+        replace(graph, y=graph.y.int(), given_split=dict(reversed(split.items())))
+    )
     swapped = replace(graph, given_split={"train": split["val"], "val": split["train"]})
     shuffled = replace(graph, y=graph.y.roll(1))
-    assert len({label_facts(each)["labels"] for each in (graph, small_graph, swapped, shuffled)}) == 4
-    assert label_facts(graph.without_labels()) == {}
+    assert len({hash_of_labels(each)["labels"] for each in (graph, small_graph, swapped, shuffled)}) == 4
+    assert hash_of_labels(graph.without_labels()) == {}
 
 
 def test_another_device(stopped, small_graph):
@@ -246,7 +247,7 @@ def test_a_perturbation_of_one_s_own_is_recorded_and_must_stay(perturbation, rec
     assert (
         RunFolder(tmp_path).read_info().facts["perturbation"]
         == recorded
-        == SIGNNAP.load(tmp_path).facts_["perturbation"]
+        == SIGNNAP.load(tmp_path).info_.facts["perturbation"]
     )
 
 

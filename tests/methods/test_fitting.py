@@ -57,7 +57,7 @@ def test_a_fit_that_fails_fits_nothing(settings, error, small_graph):
         model.fit(small_graph)
     with pytest.raises(SignnapError, match="not fitted yet"):
         model.transform(small_graph)
-    assert not hasattr(model, "settings_") and not hasattr(model, "facts_")
+    assert not hasattr(model, "settings_") and not hasattr(model, "info_")
 
 
 def test_a_refit_that_fails_leaves_the_model(small_graph):
@@ -66,7 +66,7 @@ def test_a_refit_that_fails_leaves_the_model(small_graph):
     with pytest.raises(Collapsed):
         model.set_params(lr=1e30, iterations=50).fit(small_graph)
     assert np.array_equal(model.transform(small_graph), z)
-    assert all(getattr(model, name) is before[name] for name in ("settings_", "encoder_", "facts_", "outcome_"))
+    assert all(getattr(model, name) is before[name] for name in ("settings_", "encoder_", "info_", "outcome_"))
 
 
 def test_a_closed_form_that_fails_fits_nothing(small_graph, monkeypatch):
@@ -93,7 +93,7 @@ def test_an_interrupted_fit_is_a_shorter_one(kept, error, small_graph, tmp_path)
     shorter = SIGNNAP(**SMALL | {"iterations": 4}).fit(small_graph)
     assert np.array_equal(model.transform(small_graph), shorter.transform(small_graph))
     assert not hasattr(model, "outcome_")  # that of the fit before
-    assert model.settings_.iterations == 50 and not model.facts_["finished"]
+    assert model.settings_.iterations == 50 and not model.info_.finished
 
 
 def test_interrupted_before_anything_was_learned(small_graph):
@@ -152,7 +152,7 @@ def test_what_a_run_has_done_stays(small_graph, tmp_path):
 def test_a_resumed_run_that_fails_at_once_stays(small_graph, tmp_path, monkeypatch):
     with pytest.raises(Collapsed):
         SIGNNAP(**SMALL | {"lr": 1e30, "iterations": 50}).fit(small_graph, out=tmp_path)
-    monkeypatch.setattr("signnap.methods.fitting.train", out_of_memory)
+    monkeypatch.setattr("signnap.methods.fit.train", out_of_memory)
     with pytest.raises(MemoryError):
         SIGNNAP(**SMALL | {"lr": 1e30, "iterations": 50}).fit(small_graph, out=tmp_path, resume=True)
     assert RunFolder(tmp_path).exists()

@@ -14,9 +14,9 @@ from signnap.errors import SignnapError
 from signnap.graph import SparseFeatures, as_dense
 from signnap.methods.graphmae import GraphMAE, Mask, Rebuilding, draw_mask
 from signnap.methods.settings import resolve
-from signnap.methods.sizes import Sizes
 from signnap.rng import as_default
 from signnap.train.loop import iterate
+from sizes import Sizes
 
 #: No dropout: the twins need no draws of their own, and nothing but the mask is random.
 STILL = {"dropout": 0.0, "attention_dropout": 0.0}

@@ -32,7 +32,7 @@ def test_save_and_load(backbone, small_graph, tmp_path):
     again = SIGNNAP.load(tmp_path / "model")
     assert np.array_equal(again.transform(small_graph), model.transform(small_graph))
     assert again.settings_ == model.settings_
-    assert again.facts_ == model.facts_
+    assert again.info_ == model.info_
     assert again.get_params()["dim"] == 8
     assert np.array_equal(again.fit_transform(small_graph), model.transform(small_graph))  # the settings are complete
 
@@ -197,7 +197,7 @@ def test_a_new_run_has_no_past(small_graph, tmp_path, monkeypatch):
     (old / "config.toml").unlink()
     (old / "trace.json").write_text("{}")
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr("signnap.methods.fitting.train", raise_killed)
+        patch.setattr("signnap.methods.fit.train", raise_killed)
         SIGNNAP(**new).fit(small_graph, out=old)
     assert set(files(old)) == {"config.toml", "run.json"}
     resumed = SIGNNAP(**new).fit(small_graph, out=old, resume=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from signnap import SIGNNAP, Graph, SignnapError
 from signnap.graph import SparseFeatures, as_dense
-from signnap.methods.columns import as_trained
+from signnap.methods.input_checks import as_trained
 
 NAMES = ("age", "city=Bergen", "city=Oslo", "size")
 

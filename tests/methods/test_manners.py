@@ -13,10 +13,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from torch import nn
 
-from signnap import SIGNNAP, Graph, load_method
+from signnap import SIGNNAP, Graph, load_method, method_class
 from signnap.errors import SignnapError
-from signnap.methods.registry import method_class
-from signnap.methods.settings import METHODS
+from signnap.registry import METHODS
 
 SMALL = {"dim": 8, "negatives": 16, "iterations": 3}
 QUICK = {**SMALL, "hidden": 8, "projector": 8, "temperature": 0.5}
@@ -169,7 +168,7 @@ def test_a_method_that_does_not_train_keeps_as_much(small_graph, tmp_path):
             return self.own(x)
 
     model = kind(Own()).fit(small_graph, out=tmp_path / "run")
-    assert model.facts_["backbone"].startswith("Own(") and model.facts_["finished"]
+    assert model.info_.facts["backbone"].startswith("Own(") and model.info_.finished
     assert np.array_equal(kind.load(tmp_path / "run", Own()).transform(small_graph), model.transform(small_graph))
     with pytest.raises(SignnapError, match="a run is resumed from its folder: give out as well"):
         kind().fit(small_graph, resume=True)

@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from signnap import Graph, load_graph, make_split
+from signnap import Graph, load_graph, load_method, make_split, method_class
 from signnap.config import read_toml
 from signnap.errors import SignnapError
-from signnap.methods.registry import capabilities, load_method, method_class
-from signnap.methods.settings import METHODS
+from signnap.methods import capabilities
+from signnap.registry import METHODS
 from signnap.train.run_folder import RunFolder
 
 QUICK = {"dim": 8, "hidden": 8, "projector": 8, "negatives": 16, "temperature": 0.5, "iterations": 6}
@@ -53,7 +53,7 @@ def test_another_seed_another_result(name, small_graph):
 
 def weights_of(model, graph):
     """All weights with which training begins: those of the encoder, and of what is trained along."""
-    return model.task(model.may_see(graph, model.settings_for(graph.name).split)).modules.state_dict()
+    return model.task(model.training_view(graph, model.settings_for(graph.name).split)).modules.state_dict()
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -164,7 +164,7 @@ def test_inductive_methods_see_the_training_nodes_only(name, small_graph):
     split = "inductive:per-class:5:5"
     seen = make_split(small_graph, split).training_graph(small_graph)
     model = quick(name, split=split).fit(small_graph)
-    assert model.facts_["num_nodes"] == seen.num_nodes < small_graph.num_nodes
+    assert model.info_.num_nodes == seen.num_nodes < small_graph.num_nodes
     assert np.array_equal(model.transform(small_graph), quick(name).fit(seen).transform(small_graph))
 
 

@@ -7,11 +7,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from signnap import SIGNNAP, Graph, load_graph
+from signnap import SIGNNAP, Graph, load_graph, method_class
 from signnap.data.public import DATASETS
 from signnap.graph import SparseFeatures
-from signnap.methods.notes import note_features, note_time
-from signnap.methods.registry import method_class
+from signnap.methods.input_checks import note_features, note_time
 
 RNG = np.random.default_rng(0)
 BASE = RNG.random((200, 1))

@@ -11,7 +11,7 @@ from signnap import SIGNNAP
 from signnap.config import build, read_toml, to_toml
 from signnap.data.public import DATASETS
 from signnap.errors import SignnapError
-from signnap.methods.registry import capabilities
+from signnap.methods import capabilities
 from signnap.methods.settings import (
     METHODS,
     Settings,

@@ -155,7 +155,7 @@ def test_inductive_training_sees_the_training_nodes_only(small_graph, fitted, sa
     assert same_weights(model, fitted(other, split=split))
     assert same_weights(model, fitted(parts.training_graph(small_graph)))
     assert not same_weights(model, fitted(small_graph))
-    assert model.facts_["num_nodes"] == len(train)
+    assert model.info_.num_nodes == len(train)
     assert model.transform(small_graph).shape == (40, 8)
 
 
@@ -276,7 +276,7 @@ def test_other_features_are_refused(small_graph, fitted):
 
 def test_the_embedded_graph_by_name(fitted):
     model = fitted("synthetic")
-    assert model.facts_["graph"] == "synthetic"
+    assert model.info_.graph == "synthetic"
     assert model.transform("synthetic").shape == (load_graph("synthetic").num_nodes, 8)
 
 

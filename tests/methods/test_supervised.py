@@ -7,14 +7,13 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from signnap import SIGNNAP, load_graph, make_split
+from signnap import SIGNNAP, load_graph, make_split, method_class
 from signnap.errors import SignnapError
 from signnap.evaluate.models import judge
-from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
-from signnap.methods.sizes import Sizes
 from signnap.methods.supervised import DropEdgeSupervised, Supervised
 from signnap.registry import ENCODERS
+from sizes import Sizes
 
 SMALL = {"dim": 16, "iterations": 6, "split": "per-class:5:5"}
 
@@ -24,7 +23,7 @@ def small(kind=Supervised, **settings):
 
 
 def seen_by(model, graph):
-    return model.may_see(graph, model.settings_for(graph.name).split)
+    return model.training_view(graph, model.settings_for(graph.name).split)
 
 
 @pytest.mark.parametrize("backbone", ENCODERS)

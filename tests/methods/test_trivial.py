@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from signnap import method_class
 from signnap.graph import as_dense
-from signnap.methods.registry import method_class
 
 
 @pytest.mark.parametrize("normalize", [False, True])

@@ -6,8 +6,8 @@ import torch
 
 from signnap.errors import SignnapError
 from signnap.graph import Graph
+from signnap.methods.random_walks import DeepWalk, Node2Vec
 from signnap.methods.settings import resolve
-from signnap.methods.walking import DeepWalk, Node2Vec
 from signnap.walks import BiasedWalks
 
 QUICK = {"dim": 8, "length": 10, "window": 3}

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from tiny_cells import GRAPH
 
+from signnap import Method
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, logistic
-from signnap.methods.method import Method
 from signnap_paper import runner
 from signnap_paper.results import Results
 

@@ -2,7 +2,7 @@
 
 import re
 
-from signnap.methods.registry import method_class
+from signnap import method_class
 
 TWO = [[70.0, 72.0], [73.0, 73.0]]  # two encoders of two probes …
 SHOWN = "72.00 ± 1.41"  # … and how a page shows them

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from made_rows import failed, row
 
+from signnap import method_class
 from signnap.data.public import DATASETS
 from signnap.data.splits import make_split
 from signnap.data.synthetic import synthetic_graph
 from signnap.evaluate import PROBES, summarize
-from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
 from signnap_paper import authors
 from signnap_paper.results import Results

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from signnap.methods.registry import method_class
+from signnap import method_class
 from signnap_paper import tables
 from signnap_paper.cells import Cell
 from signnap_paper.paper import cell

@@ -8,9 +8,8 @@ from threading import Event
 import pytest
 from tiny_cells import SEEDS, expected, fill, numbers, tiny, whole
 
+from signnap import Method, method_class
 from signnap.errors import SignnapError
-from signnap.methods.method import Method
-from signnap.methods.registry import method_class
 from signnap_paper import runner, workers
 from signnap_paper.results import Results
 

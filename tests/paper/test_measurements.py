@@ -11,11 +11,10 @@ import torch
 from made_rows import leaves
 from tiny_cells import GRAPH, SPLIT, fill, tiny
 
-from signnap import DropEdge, rng
+from signnap import DropEdge, method_class, rng
 from signnap.data.splits import make_split
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES, linear_probe
-from signnap.methods.registry import method_class
 from signnap.train.run_folder import RunFolder
 from signnap_paper import measurements
 from signnap_paper.measurements import MEASUREMENTS, find_measurement

@@ -3,9 +3,10 @@
 import pytest
 from made_rows import failed, row, table_of
 
+from signnap import method_class
 from signnap.evaluate import summarize
-from signnap.methods.registry import method_class
-from signnap.methods.settings import METHODS, resolve
+from signnap.methods.settings import resolve
+from signnap.registry import METHODS
 from signnap_paper import paper, tables
 from signnap_paper.paper import GRAPHS, ROWS, cell, reported, same_probe_cell
 from signnap_paper.results import Results

@@ -15,13 +15,12 @@ import pytest
 import torch
 from tiny_cells import GRAPH, SEEDS, SPLIT, TINY, expected, fill, numbers, tiny
 
-from signnap import SIGNNAP
+from signnap import SIGNNAP, method_class
 from signnap.data.splits import make_split
 from signnap.errors import SignnapError
 from signnap.evaluate import logistic, score_classes
 from signnap.evaluate.models import judged
 from signnap.methods import fitting
-from signnap.methods.registry import method_class
 from signnap.train.health import Health
 from signnap_paper import runner, workers
 from signnap_paper.results import Results

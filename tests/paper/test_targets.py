@@ -5,10 +5,10 @@ from math import inf
 import pytest
 from made_rows import failed, looked, row, tables_of
 
+from signnap import method_class
 from signnap.data.public import DATASETS
 from signnap.errors import SignnapError
 from signnap.evaluate import PROBES
-from signnap.methods.registry import method_class
 from signnap.methods.settings import resolve
 from signnap_paper import sweeps, tables
 from signnap_paper.cells import BANNER, QUICK_ITERATIONS, quickened

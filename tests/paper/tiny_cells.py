@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import torch
 
+from signnap import method_class
 from signnap.data.splits import make_split
 from signnap.data.synthetic import synthetic_graph
 from signnap.evaluate import score
-from signnap.methods.registry import method_class
 from signnap.methods.settings import probe_weight_decay
 from signnap_paper.cells import Cell
 from signnap_paper.runner import run_cells

@@ -72,12 +72,12 @@ def test_the_weights_are_those_that_the_number_was_computed_with():
 def test_a_run_ends_when_its_patience_does_and_stays_ended(small_graph, tmp_path):
     options = {"dim": 8, "negatives": 16, "lr": 0.5, "patience": 3, "iterations": 400}
     model = SIGNNAP(**options).fit(small_graph, out=tmp_path / "run", stop_on_collapse=False)
-    ended = model.facts_["iterations"]
-    assert model.facts_["finished"] and ended < 400
+    ended = model.info_.iterations
+    assert model.info_.finished and ended < 400
     loaded = SIGNNAP.load(tmp_path / "run")
     assert np.array_equal(loaded.transform(small_graph), model.transform(small_graph))
     again = SIGNNAP(**options).fit(small_graph, out=tmp_path / "run", resume=True, stop_on_collapse=False)
-    assert again.facts_["iterations"] == ended
+    assert again.info_.iterations == ended
     assert np.array_equal(again.transform(small_graph), model.transform(small_graph))
     assert RunFolder(tmp_path / "run").load_state()["iteration"] == ended
 

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from signnap import InfoNCE
-from signnap.methods.registry import method_class
-from signnap.methods.settings import METHODS
+from signnap import InfoNCE, method_class
+from signnap.registry import METHODS
 from signnap.train.loop import addresses, iterate, replaced
 
 SMALL = {"dim": 8, "hidden": 8, "projector": 8, "negatives": 16, "temperature": 0.5}
@@ -26,7 +25,7 @@ def test_methods_change_their_state_in_place(name, small_graph):
     kind = method_class(name)
     settings = {k: v for k, v in SMALL.items() if k in kind.parameters()}
     model = kind(**settings | ({"split": "per-class:5:5"} if kind.uses_labels else {}))
-    seen = model.may_see(small_graph, model.settings_for(small_graph.name).split)
+    seen = model.training_view(small_graph, model.settings_for(small_graph.name).split)
     assert replaced_by(model.run(seen)) == []
 
 

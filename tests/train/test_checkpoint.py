@@ -17,8 +17,8 @@ from torch import nn
 from full_disk import full_disk
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
-from signnap.methods.facts import run_facts
 from signnap.train.run_folder import RunFolder
+from signnap.train.run_info import RunInfo
 
 #: A line of the metrics, less its iteration.
 RECORD = {"loss": 1.5, "norm": 1.0, "effective_rank": 3.0, "uniformity": -1.0, "seconds": 0.5}
@@ -136,7 +136,7 @@ def test_metrics_that_cannot_be_written(folder, tmp_path):
 def test_weights_that_layers_share(folder, small_graph):
     module = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
     module["b"].weight = module["a"].weight
-    folder.save_model("", run_facts(small_graph), module.state_dict())
+    folder.save_model("", RunInfo.of(small_graph).facts, module.state_dict())
     other = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
     folder.load_into(other)
     assert torch.equal(other["b"].weight, module["a"].weight)
@@ -463,7 +463,7 @@ def test_a_model_that_is_saved_has_its_own_hash(trained, tmp_path):
     model, folder = trained
     model.save(tmp_path / "model")
     loaded = SIGNNAP.load(tmp_path / "model")
-    assert loaded.facts_ == model.facts_
+    assert loaded.info_ == model.info_
     SIGNNAP.load(folder.path).save(tmp_path / "again")
     hashes = [RunFolder(tmp_path / name).read_info().hashes for name in ("model", "again")]
     found = hashlib.sha256((tmp_path / "model" / "model.safetensors").read_bytes()).hexdigest()

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 from torch.nn.functional import dropout
 
-from signnap import SIGNNAP
-from signnap.methods.registry import method_class
+from signnap import SIGNNAP, method_class
 from signnap.ops.geometry import spread
 
 

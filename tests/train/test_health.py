@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from signnap import SIGNNAP, Graph, InfoNCE
-from signnap.methods.registry import method_class
+from signnap import SIGNNAP, Graph, InfoNCE, method_class
 from signnap.train.health import Collapsed, Health
 
 SMALL = {"dim": 8, "negatives": 16}

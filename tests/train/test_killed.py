@@ -32,8 +32,8 @@ def expect_equal(same):
         assert same(one.encoder_.state_dict(), other.encoder_.state_dict())
         assert (found / "config.toml").read_bytes() == (expected / "config.toml").read_bytes()
         ignored = ("seconds", "peak_memory_mb")
-        assert one.facts_["finished"]
-        assert {**one.facts_, **dict.fromkeys(ignored)} == {**other.facts_, **dict.fromkeys(ignored)}
+        assert one.info_.finished
+        assert {**one.info_, **dict.fromkeys(ignored)} == {**other.info_, **dict.fromkeys(ignored)}
 
     return expect_equal
 

@@ -8,14 +8,12 @@ import scipy.sparse as sp
 import torch
 from torch import nn
 
-from signnap import SIGNNAP, Graph, InfoNCE
+from signnap import SIGNNAP, Graph, InfoNCE, method_class
 from signnap.graph import as_dense, compact
 from signnap.interfaces import Encoder
-from signnap.methods.registry import method_class
-from signnap.methods.settings import METHODS
 from signnap.ops.triton import MAX_DIM
 from signnap.perturb.feature_noise import NOISES
-from signnap.registry import ENCODERS
+from signnap.registry import ENCODERS, METHODS
 from signnap.train.loop import iterate, lockstep
 from signnap.train.run_folder import RunFolder
 
@@ -55,7 +53,7 @@ def test_other_methods_are_recorded_alike(name, gpu_graph):
     used = {k: v for k, v in small.items() if k in kind.parameters() and (k != "split" or kind.uses_labels)}
     for capture in (True, False):
         model = kind(**used)
-        run = model.run(model.may_see(gpu_graph, model.settings_for(gpu_graph.name).split))
+        run = model.run(model.training_view(gpu_graph, model.settings_for(gpu_graph.name).split))
         found.append(losses(run, 8, capture=capture))
     assert found[0] == pytest.approx(found[1], rel=1e-3) and len(set(found[0])) == 8
 
@@ -67,7 +65,7 @@ def test_looks_between_recorded_iterations_change_nothing(name, gpu_graph):
     used = {k: v for k, v in small.items() if k in kind.parameters() and (k != "split" or kind.uses_labels)}
     for looks in (True, False):
         model = kind(**used)
-        run, totals = model.run(model.may_see(gpu_graph, model.settings_for(gpu_graph.name).split)), []
+        run, totals = model.run(model.training_view(gpu_graph, model.settings_for(gpu_graph.name).split)), []
         for step in iterate(run, 8):
             if looks:
                 run.task.describe(step, run.encoder)

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from full_disk import full_disk
-from signnap import SIGNNAP
+from signnap import SIGNNAP, method_class
 from signnap.errors import SignnapError
 from signnap.interfaces import observing, region
-from signnap.methods.registry import method_class
 from signnap.train import loop
 from signnap.train import profile as module
 from signnap.train.profile import Profiler, Stopwatch

@@ -55,7 +55,7 @@ def datasets(as_json: Json = False) -> None:
 
 def methods(as_json: Json = False) -> None:
     """List the methods and their properties."""
-    from ..methods.registry import capabilities
+    from ..methods import capabilities
 
     found = capabilities()
     yes = lambda value: "yes" if value else "no"

@@ -17,7 +17,7 @@ import typer
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..methods.method import Method
+    from ..methods.base import Method
 
 
 class OptionGroup:
@@ -136,12 +136,12 @@ def _names(text: str) -> list[str]:
 
 def open_run(folder: Path) -> Method:
     """Load the model of a run folder; a note says so if its training was not finished."""
-    from ..methods.registry import load_method
+    from ..methods import load_method
     from ..train.progress import tell
     from .output import show_notes
 
     show_notes()
     model = load_method(folder)
-    if not model.facts_["finished"]:
+    if not model.info_.finished:
         tell(f"note: the training of {folder} is not finished: the model is the one that was saved last")
     return model

@@ -21,8 +21,8 @@ from .options import Device, GraphSource, Json, OptionGroup, grouped, path
 from .output import emit
 
 if TYPE_CHECKING:
-    from ..methods.basics import Basics
-    from ..methods.method import Method
+    from ..methods.base import Method
+    from ..methods.settings import BaseSettings
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class SettingOptions(OptionGroup):
         options = {name: value for name, value in asdict(self).items() if name not in ("more", "preset", "config")}
         return changes | {name: value for name, value in options.items() if value is not None}
 
-    def complete(self, changes: Mapping[str, Any], dataset: str | None) -> Basics:
+    def complete(self, changes: Mapping[str, Any], dataset: str | None) -> BaseSettings:
         """The complete settings for a data set. This needs no torch, so errors are reported before it is loaded."""
         from ..methods.settings import resolve
 
@@ -113,8 +113,8 @@ def train(
     resolved = settings.complete(changes, graph.dataset)
     expect_folder(out)
     loaded = graph.load()
-    from ..methods.fitting import fit_together
-    from ..methods.registry import method_class
+    from ..methods import method_class
+    from ..methods.fit import fit_together
 
     if profile:
         os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # otherwise torch's profiler writes its own log to stderr
@@ -136,7 +136,7 @@ def _seeds(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _with_seed(settings: Basics, seed: int) -> Basics:
+def _with_seed(settings: BaseSettings, seed: int) -> BaseSettings:
     """The same settings with another seed, which is checked."""
     return build(type(settings), asdict(settings) | {"seed": seed})
 
@@ -155,11 +155,11 @@ def _recorded(out: Path, seeds: list[int] | None) -> dict[str, Any]:
 
 
 def _result(model: Method, out: Path | None) -> dict[str, Any]:
-    facts = model.facts_
+    info, numbers = model.info_, model.outcome_.numbers
     return {
-        "run": str(out), "graph": facts["graph"], "iterations": facts["iterations"], "loss": facts.get("loss"),
-        "mutual_information_bound": facts.get("mutual_information_bound"), "seconds": facts["seconds"],
-        "peak_memory_mb": facts["peak_memory_mb"], "device": facts["device"],
+        "run": str(out), "graph": info.graph, "iterations": info.iterations, "loss": numbers.get("loss"),
+        "mutual_information_bound": numbers.get("mutual_information_bound"), "seconds": info.seconds,
+        "peak_memory_mb": info.peak_memory_mb, "device": info.device,
     }  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def load_graph(
 
     ``split_column`` holds train, val or test; the split ``public`` reads it. ``categorical_columns`` become one 0/1
     feature per value, even if their cells look like numbers. ``trained_on`` are the feature names of a trained model
-    (``model.facts_["feature_names"]``): a column that was a category or a number in training is one again, however few
+    (``model.info_.feature_names``): a column that was a category or a number in training is one again, however few
     nodes the table has.
     """
     about_nodes = _checked(label_column=label_column, split_column=split_column,

@@ -18,7 +18,7 @@ from ..data.splits import Split, make_split, parse_split
 from ..errors import SignnapError
 from ..graph import Graph, row_normalized
 from ..graph.arrays import Array, as_tensor
-from ..methods.method import Method
+from ..methods.base import Method
 from ..methods.settings import probe_weight_decay
 from ..methods.signnap import SIGNNAP
 from ..perturb.edges import DropEdge
@@ -134,9 +134,9 @@ def _parts(graph: Graph, split: str | Split) -> Split:
 
 def _expect_seeds_of_one_model(models: Sequence[Method]) -> None:
     """Refuse runs that are not encoder seeds of one model: one run twice, or different settings."""
-    if len({model.facts_["fingerprint"] for model in models}) > 1:
+    if len({model.info_.fingerprint for model in models}) > 1:
         raise SignnapError("the runs were not trained on one and the same graph: judge them one graph at a time")
-    own = lambda model: {name: model.facts_[name] for name in model.own_parts if name in model.facts_}
+    own = lambda model: {name: model.info_.facts[name] for name in model.own_parts if name in model.info_.facts}
     recipes = [asdict(model.settings_) | own(model) for model in models]
     for recipe in recipes[1:]:
         for name in [*recipes[0], *recipe]:

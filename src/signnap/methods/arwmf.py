@@ -1,4 +1,7 @@
-"""ARWMF: walks over edges and attributes, factorised in closed form (spec §4.3)."""
+"""ARWMF: attributed random walks as matrix factorisation, in closed form.
+
+Lei Chen, Shunwang Gong, Joan Bruna and Michael Bronstein, Attributed Random Walk as Matrix Factorization, 2019.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,38 @@ from torch import Tensor
 from ..encoders.wrap import Table
 from ..graph import Operator, Pattern, SparseFeatures, View, multiply, row_normalized
 from ..interfaces import Encoder
+from ..ops.geometry import ROUNDING
 from ..rng import generator
 from ..train.progress import Report
-from .baseline_settings import ArwmfSettings
-from .factorize import factor, leading_eigenpairs
-from .sizes import Sizes
-from .trivial import Fixed
+from .base import ClosedForm, Sizes
+from .settings import BaseSettings
 
-#: Columns of M made at a time: few enough to stay in a cache, many enough for a sparse product to be worth its start.
+#: The number of columns of M that are computed at a time: they stay in a cache, and sparse products start rarely.
 _COLUMNS = 64
-#: Width of the blocks that are multiplied, over the rank that is wanted.
+#: The width of the blocks that are multiplied, relative to the rank.
 _WIDER = 1.5
 
 
-class ARWMF(Fixed):
-    """Attributed random walks as matrix factorisation: the leading directions of how often walks bring nodes together.
+@dataclass(frozen=True)
+class ArwmfSettings(BaseSettings):
+    """ARWMF: walks of up to ``window`` steps, and ``passes`` over their matrix to find its rank ``dim``."""
+
+    method: str = "arwmf"
+    dim: int = 200
+    window: int = 5
+    passes: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._expect(("window", "passes"), lambda value: value >= 1, "a whole number of at least 1")
+
+
+class ARWMF(ClosedForm):
+    """Factorises the log matrix of random walks over edges and attributes, in closed form.
 
     A walker steps to a neighbour or to an attribute, with probability ½ each, and from an attribute back to a node.
-    The embedding is U √S of M = log max(1, vol·D_B^{-1/2} (1/w Σ_{r=1..w} T^r) D_B^{-1/2}), "Ours 3" of its authors,
-    but of the whole T: they first cut it to its 200 leading eigenpairs, and count a power too many.
+    The embedding is U √S of M = log max(1, vol·D_B^{-1/2} (1/w Σ_{r=1..w} T^r) D_B^{-1/2}), which its authors call
+    "Ours 3". The authors first reduce T to its 200 leading eigenpairs and sum one power too many; here T is whole.
     """
 
     name = "arwmf"
@@ -44,24 +60,24 @@ class ARWMF(Fixed):
         return settings.passes * -(-nodes // _COLUMNS)
 
     def build_encoder(self, settings: ArwmfSettings, sizes: Sizes) -> Encoder:
-        return Table(sizes.nodes, settings.dim).requires_grad_(False)
+        return Table(sizes.num_nodes, settings.dim).requires_grad_(False)
 
-    def adjust(self, encoder: Any, view: View, settings: ArwmfSettings, report: Report) -> None:
+    def prepare(self, settings: ArwmfSettings, view: View, encoder: Any, report: Report) -> None:
         walks, done = AttributedWalks.over(view.pattern, view.x, settings.window), count(1)
         source = generator(settings.seed, "arwmf")
         found = embed(walks, settings.dim, settings.passes, source, lambda: report(next(done)))
-        encoder.weight.zero_()[:, : found.shape[1]] = found  # fewer nodes than that have fewer directions
+        encoder.weight.zero_()[:, : found.shape[1]] = found  # a graph with fewer nodes has fewer directions
 
 
 def embed(
     walks: AttributedWalks, dim: int, passes: int, source: torch.Generator, after: Callable[[], None] = lambda: None
 ) -> Tensor:
-    """U √S of the walks' matrix, with at most ``dim`` columns and as many as there are nodes.
+    """U √S of the walks' matrix, with at most ``dim`` columns and at most as many as there are nodes.
 
-    ``after`` every block of its columns something may be called, to tell how far this is.
+    ``after`` is called after every block of columns, to report the progress.
 
-    The search starts from columns of M at randomly drawn nodes. They cost a small part of a product, and save one: a
-    product with random numbers would have led to combinations of such columns.
+    The search starts from the columns of M at random nodes. A product of M with random numbers would be a combination
+    of columns, and computing a few columns costs a small part of that product.
     """
     nodes = walks.scale.numel()
     drawn = torch.randperm(nodes, generator=source)[: round(_WIDER * dim)].to(walks.scale.device)
@@ -70,11 +86,12 @@ def embed(
 
 @dataclass(frozen=True, eq=False)
 class AttributedWalks:
-    """The matrix M over pairs of nodes, made column block by column block and never held.
+    """The matrix M over pairs of nodes, computed in blocks of columns and never stored.
 
-    With T = [[S, C], [Cᵀ, 0]] over nodes and attributes, a column of Σ T^r takes products with S and C only: what M
-    needs is exact, and memory linear. With leading eigenpairs of T (Lanczos) a column would be some times cheaper, but
-    wrong: on Pubmed the 400th eigenvalue is still 0.43, and to find that many took as long as three passes over M.
+    With T = [[S, C], [Cᵀ, 0]] over nodes and attributes, a column of Σ T^r takes products with S and C only, so the
+    entries of M are exact and memory is linear. Leading eigenpairs of T (Lanczos) would make a column a few times
+    cheaper, but wrong: on pubmed the 400th eigenvalue is still 0.43, and finding so many took as long as three passes
+    over M.
     """
 
     neighbours: Operator  # S
@@ -84,9 +101,9 @@ class AttributedWalks:
 
     @staticmethod
     def over(pattern: Pattern, x: Any, window: int) -> AttributedWalks:
-        """The walks of a graph. Of features with a sign the size is taken: a step has a probability.
+        """The walks of a graph. Features enter with their absolute values, because they become probabilities.
 
-        Nodes without neighbours are never reached, nor are attributes that only those have: their rows are zero.
+        No walk reaches a node without neighbours, or an attribute that only such nodes have; their rows are zero.
         """
         x = row_normalized(_absolute(x))
         degree = pattern.degree.to(torch.float32)
@@ -104,15 +121,14 @@ class AttributedWalks:
         )
 
     def columns(self, nodes: Tensor) -> Tensor:
-        """The columns of M at these nodes (N, n); its rows are the same, for M is symmetric.
+        """The columns of M at these nodes (N, n). M is symmetric, so its rows are the same.
 
-        Walks are followed over nodes alone: a step over an edge takes one of the ``window`` steps, the way over an
-        attribute takes two.
+        Walks are followed over nodes only: an edge takes one of the ``window`` steps, the way through an attribute two.
         """
         started = (nodes, torch.arange(len(nodes), device=nodes.device))
         before, now = None, self.scale.new_zeros(len(self.scale), len(nodes))
         for _ in range(self.window):
-            now[started] += 1  # a walk for every length: this one takes all the steps that are left
+            now[started] += 1  # starts the walks of every length; this one takes all steps that are left
             after = self.neighbours(now)
             if before is not None:
                 after += multiply(self.attributes, _transposed_times(self.attributes, before))
@@ -120,8 +136,8 @@ class AttributedWalks:
         return now.mul_(self.scale[:, None]).mul_(self.scale[nodes]).clamp_(min=1).log_()
 
     def times(self, dense: Tensor, after: Callable[[], None] = lambda: None) -> Tensor:
-        """M·dense, from rows that are made, used and forgotten."""
-        product = torch.empty_like(dense)  # results kept between such large blocks would fragment memory
+        """M·dense, block by block; no block of M is kept."""
+        product = torch.empty_like(dense)  # allocated first: results between such large blocks would fragment memory
         for nodes in torch.arange(len(dense), device=dense.device).split(_COLUMNS):
             product[nodes] = self.columns(nodes).t() @ dense
             after()
@@ -129,7 +145,7 @@ class AttributedWalks:
 
 
 def _inverse_root(weights: Tensor) -> Tensor:
-    """1/√weight, and 0 where nothing leads to."""
+    """1/√weight, and 0 for a weight of 0."""
     return torch.where(weights > 0, weights.rsqrt(), 0)
 
 
@@ -147,3 +163,45 @@ def _scaled(x: Any, rows: Tensor, columns: Tensor) -> Any:
         return rows[:, None] * x * columns
     each = rows.repeat_interleave(x.indptr.diff(), output_size=x.values.numel())
     return x.with_values(x.values * each * columns.index_select(0, x.indices))
+
+
+def leading_eigenpairs(
+    times: Callable[[Tensor], Tensor], start: Tensor, rank: int, passes: int
+) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of largest absolute value and their vectors, found with ``passes`` products M·block.
+
+    M is symmetric and given by its product. Products are expensive, so all blocks ``start``, M·``start``, M²·``start``…
+    are kept, and the result is the best approximation in the span of all of them (block Krylov, Rayleigh–Ritz). It is
+    exact if the blocks fill the whole space. There are at most ``rank`` pairs, and at most as many as rows.
+    """
+    basis = images = start[:, :0]
+    image = start
+    for _ in range(passes):
+        block = _new_directions(basis, image)
+        if not block.shape[1]:
+            break
+        image = times(block)
+        basis, images = torch.cat([basis, block], dim=1), torch.cat([images, image], dim=1)
+    small = (basis.t() @ images).double()
+    values, vectors = torch.linalg.eigh((small + small.t()) / 2)
+    chosen = values.abs().argsort(descending=True, stable=True)[:rank]
+    return values[chosen].to(basis.dtype), _signed(basis @ vectors[:, chosen].to(basis.dtype))
+
+
+def factor(values: Tensor, vectors: Tensor) -> Tensor:
+    """U √S of a symmetric matrix with these eigenpairs. Directions that are rounding errors become zero."""
+    sizes = values.abs()
+    return vectors * torch.where(sizes > ROUNDING * sizes.max(), sizes, 0).sqrt()
+
+
+def _new_directions(basis: Tensor, block: Tensor) -> Tensor:
+    """Orthonormal columns that span the block together with the basis, at most as many as the space has room for.
+
+    A block that adds nothing to the basis still gives columns, with Householder's reflections: arbitrary other ones.
+    """
+    return torch.linalg.qr(torch.cat([basis, block], dim=1)).Q[:, basis.shape[1] :]
+
+
+def _signed(vectors: Tensor) -> Tensor:
+    """Every column with the sign that makes its largest entry positive, since signs of eigenvectors are arbitrary."""
+    return vectors * vectors.gather(0, vectors.abs().argmax(dim=0, keepdim=True)).sign()

@@ -1,57 +1,50 @@
-"""GRACE, GCA, Graph Barlow Twins and CCA-SSG: two corrupted views, one convolutional encoder, a loss each."""
+"""GRACE, GCA, Graph Barlow Twins and CCA-SSG: two corrupted views, a convolutional encoder, and a loss each.
+
+GRACE: https://arxiv.org/abs/2006.04131. GCA: https://doi.org/10.1145/3442381.3449802. Graph Barlow Twins:
+https://arxiv.org/abs/2106.02466. CCA-SSG: https://arxiv.org/abs/2106.12484.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
 
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from ..encoders.conv import ConvolutionalStack
-from ..graph import Graph, View
+from ..graph import View
 from ..interfaces import Encoder, Objective, Perturbation
 from ..objectives.all_pairs import AllPairs
 from ..objectives.decorrelation import CCA, BarlowTwins
-from ..perturb.compose import build_perturbation
 from ..perturb.importance import DropUnimportant
-from .baseline_settings import BarlowSettings, CcaSettings, GcaSettings, GraceSettings, TwoViewSettings
-from .method import Method
-from .sizes import Sizes
-from .two_views import TwoViews
-
-S = TypeVar("S", bound=TwoViewSettings)
+from .base import Sizes
+from .two_views import TwoViewMethod, TwoViewSettings
 
 
-class TwoViewMethod(Method, Generic[S]):
-    """What the five share: entries dropped and feature columns masked at rates of each view's own (spec §4.7)."""
+@dataclass(frozen=True)
+class GraceSettings(TwoViewSettings):
+    """GRACE. For data sets on which its authors say nothing these are the defaults of GCA's code."""
 
-    def objective(self, settings: S) -> Objective:
-        """The loss of two embeddings of the same nodes."""
-        raise NotImplementedError
-
-    def perturbations(self, settings: S) -> tuple[Perturbation, Perturbation]:
-        """How each view is corrupted: independently of everything else."""
-        rates = (settings.drop_edge, settings.mask_features), (settings.drop_edge_2, settings.mask_features_2)
-        first, second = (build_perturbation(drop, "bernoulli", mask) for drop, mask in rates)
-        return first, second
-
-    def parts(self, settings: S, view: View, encoder: Encoder) -> tuple[Any, ...]:
-        """What a task of two views is made of."""
-        return view, encoder, self.objective(settings), self.perturbations(settings), settings.seed, settings.allow_tf32
-
-    def build_task(self, settings: S, graph: Graph, view: View, encoder: Encoder) -> TwoViews:
-        return TwoViews(*self.parts(settings, view, encoder))
+    method: str = "grace"
+    dim: int = 256
+    hidden: int = 512
+    activation: str = "prelu"
+    projector: int = 32
+    temperature: float = 0.4
+    iterations: int = 3000
+    lr: float = 0.01
+    weight_decay: float = 1e-5
 
 
 class GRACE(TwoViewMethod[GraceSettings]):
-    """A node's other view against every other node of both views (spec §4.7); embeddings have length one."""
+    """Contrasts a node's other view with every other node of both views; embeddings have length one."""
 
     name = "grace"
     time = "quadratic"
 
     def build_encoder(self, settings: GraceSettings, sizes: Sizes) -> Encoder:
         widths = [settings.hidden, settings.dim]
-        return ConvolutionalStack(sizes.features, widths, settings.activation, activate_last=True)
+        return ConvolutionalStack(sizes.num_features, widths, settings.activation, activate_last=True)
 
     def objective(self, settings: GraceSettings) -> Objective:
         return AllPairs(settings.temperature, settings.projector, settings.precision)
@@ -61,8 +54,16 @@ class GRACE(TwoViewMethod[GraceSettings]):
         return normalize(super().embed_view(view), dim=1)
 
 
+@dataclass(frozen=True)
+class GcaSettings(GraceSettings):
+    """GCA. ``centrality`` is degree, eigenvector or pagerank."""
+
+    method: str = "gca"
+    centrality: str = "degree"
+
+
 class GCA(GRACE):
-    """GRACE, but what is peripheral is dropped more often (spec §4.8)."""
+    """As GRACE, but drops peripheral edges and features more often."""
 
     name = "gca"
 
@@ -71,20 +72,57 @@ class GCA(GRACE):
         return first, DropUnimportant(settings.drop_edge_2, settings.mask_features_2, settings.centrality)
 
 
+@dataclass(frozen=True)
+class BarlowSettings(TwoViewSettings):
+    """Graph Barlow Twins."""
+
+    method: str = "g-bt"
+    dim: int = 256
+    hidden: int = 512
+    activation: str = "prelu"
+    drop_edge: float = 0.4
+    drop_edge_2: float = 0.4
+    mask_features: float = 0.1
+    mask_features_2: float = 0.1
+    iterations: int = 1000
+    lr: float = 5e-4
+    schedule: str = "cosine:0.1"
+    weight_decay: float = 1e-5
+    decoupled_decay: bool = True
+
+
 class GraphBarlowTwins(TwoViewMethod[BarlowSettings]):
-    """The correlations between the columns of the two views become the identity (spec §4.10)."""
+    """Graph Barlow Twins: makes the correlations between the columns of two views the identity."""
 
     name = "g-bt"
 
     def build_encoder(self, settings: BarlowSettings, sizes: Sizes) -> Encoder:
-        return ConvolutionalStack(sizes.features, [settings.hidden, settings.dim], settings.activation, momentum=0.01)
+        widths = [settings.hidden, settings.dim]
+        return ConvolutionalStack(sizes.num_features, widths, settings.activation, momentum=0.01)
 
     def objective(self, settings: BarlowSettings) -> Objective:
         return BarlowTwins()
 
 
+@dataclass(frozen=True)
+class CcaSettings(TwoViewSettings):
+    """CCA-SSG. ``whitening`` is its λ. Without ``propagate`` the encoder is a perceptron with batch norm."""
+
+    method: str = "cca-ssg"
+    dim: int = 512
+    layers: int = 2
+    hidden: int = 512
+    drop_edge: float = 0.3
+    drop_edge_2: float = 0.3
+    mask_features: float = 0.2
+    mask_features_2: float = 0.2
+    propagate: bool = True
+    whitening: float = 1e-3
+    iterations: int = 100
+
+
 class CCASSG(TwoViewMethod[CcaSettings]):
-    """The two views agree column by column, and the columns of each are white (spec §5.1)."""
+    """Makes two views agree column by column, and whitens the columns of each."""
 
     name = "cca-ssg"
 
@@ -92,7 +130,7 @@ class CCASSG(TwoViewMethod[CcaSettings]):
         widths = [*[settings.hidden] * (settings.layers - 1), settings.dim]
         momentum = None if settings.propagate else 0.1
         return ConvolutionalStack(
-            sizes.features, widths, settings.activation, momentum=momentum, propagate=settings.propagate
+            sizes.num_features, widths, settings.activation, momentum=momentum, propagate=settings.propagate
         )
 
     def objective(self, settings: CcaSettings) -> Objective:

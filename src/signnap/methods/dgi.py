@@ -1,8 +1,13 @@
-"""DGI: embeddings should fit a summary of their graph, and not fit it once the features are shuffled (spec §4.4)."""
+"""Deep Graph Infomax: embeddings fit a summary of their graph, embeddings of shuffled features do not.
+
+DGI: https://arxiv.org/abs/1809.10341. The comparison of the SIGNNAP paper ran DGL's version: two layers, a critic
+without bias, and a loss that is twice the original one.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
@@ -13,23 +18,34 @@ from .. import rng
 from ..encoders.conv import ConvolutionalStack
 from ..graph import Graph, View, multiply
 from ..interfaces import Encoder, Objective, Step, Task, Terms, region
-from .baseline_settings import DgiSettings
-from .method import Method
-from .sizes import Sizes
+from .base import Method, Sizes
+from .settings import BaseSettings
 
 C = TypeVar("C", bound="Critic")
 
 
+@dataclass(frozen=True)
+class DgiSettings(BaseSettings):
+    """DGI as in the comparison of the SIGNNAP paper; with ``layers=1`` as published by DGI's authors."""
+
+    method: str = "dgi"
+    dim: int = 512
+    hidden: int = 512
+    layers: int = 2
+    iterations: int = 300
+    patience: int = 20
+
+
 class DGI(Method):
-    """Embeddings fit a summary of the graph, those of shuffled features do not (spec §4.4)."""
+    """Deep Graph Infomax: embeddings fit a summary of the graph, those of shuffled features do not."""
 
     name = "dgi"
 
     def build_encoder(self, settings: DgiSettings, sizes: Sizes) -> ConvolutionalStack:
-        if settings.layers == 1:  # its authors' own; with more layers, that of the paper's comparison
-            return ConvolutionalStack(sizes.features, [settings.dim], "prelu", activate_last=True)
+        if settings.layers == 1:  # as published by DGI's authors
+            return ConvolutionalStack(sizes.num_features, [settings.dim], "prelu", activate_last=True)
         widths = [*[settings.hidden] * (settings.layers - 1), settings.dim]
-        return ConvolutionalStack(sizes.features, widths, "prelu", slope_per_unit=True)
+        return ConvolutionalStack(sizes.num_features, widths, "prelu", slope_per_unit=True)
 
     def build_task(self, settings: DgiSettings, graph: Graph, view: View, encoder: Encoder) -> Shuffling:
         critic = (OriginalCritic if settings.layers == 1 else Critic).drawn(settings.dim, settings.seed)
@@ -37,10 +53,10 @@ class DGI(Method):
 
 
 class Critic(Objective):
-    """Tell the embeddings h of a graph from those of a corrupted copy by the summary s = sigmoid(mean h).
+    """Distinguish the embeddings h of a graph from those of a corrupted copy by the summary s = sigmoid(mean h).
 
-    The score of a row is hᵀWs, and the loss the sum of the two means of binary cross-entropy, as in the paper's
-    comparison; the original halves it. The part "loss_1" is the mean over h, "loss_2" that over the copy.
+    The score of a row is hᵀWs. The loss is the sum of the means of binary cross-entropy over h (part "loss_1") and over
+    the copy (part "loss_2"), as in the comparison of the SIGNNAP paper. The original loss is half of it.
     """
 
     def __init__(self, dim: int) -> None:
@@ -63,7 +79,7 @@ class Critic(Objective):
         return softplus(-self.score(genuine, probe)).mean(), softplus(self.score(corrupted, probe)).mean()
 
     def score(self, z: Tensor, probe: Tensor) -> Tensor:
-        """How well every row fits, given Ws."""
+        """The score of every row, given Ws."""
         return z @ probe
 
     def chance(self) -> float:
@@ -71,7 +87,10 @@ class Critic(Objective):
 
 
 class OriginalCritic(Critic):
-    """The same with a bias, and weights that begin ten times smaller: Xavier's bound for the authors' 1×d×d tensor."""
+    """The critic of DGI's authors: with a bias, and W drawn with Xavier's bound for their 1×d×d tensor.
+
+    At width 512 that bound is ten times smaller than the other one.
+    """
 
     def __init__(self, dim: int) -> None:
         super().__init__(dim)
@@ -83,7 +102,7 @@ class OriginalCritic(Critic):
 
 
 class Shuffling(Task):
-    """The graph, a copy whose nodes have swapped features, and a critic to tell them apart, as a task for the loop."""
+    """Train a critic and an encoder on the graph and on a copy whose nodes have exchanged their features."""
 
     def __init__(self, view: View, encoder: Encoder, critic: Critic, seed: int, allow_tf32: bool = False) -> None:
         self.view, self.allow_tf32 = view, allow_tf32
@@ -103,7 +122,7 @@ class Shuffling(Task):
         return Step(terms.total, terms.numbers())
 
     def embed(self, order: Tensor) -> tuple[Tensor, Tensor]:
-        """The embeddings of the graph, and of the copy whose node i has the features of node ``order[i]``."""
+        """The embeddings of the graph, and of the copy in which node i has the features of node ``order[i]``."""
         assert isinstance(self.encoder, ConvolutionalStack)
         return encode_shuffled(self.encoder, self.view, order)
 
@@ -111,8 +130,8 @@ class Shuffling(Task):
 def encode_shuffled(encoder: ConvolutionalStack, view: View, order: Tensor) -> tuple[Tensor, Tensor]:
     """Embed a view, and its copy in which node i has the features of node ``order[i]``.
 
-    Rows of the first product are permuted in place of the features': it is the same, costs one product instead of
-    two, and sparse features stay as they are.
+    The rows of the first product are permuted instead of the features. The result is the same, one product suffices
+    for both, and sparse features stay as they are.
     """
     product = multiply(view.x, encoder.layers[0].weight)
     z, shuffled = encoder.finish([product, product.index_select(0, order)], [view, view])

@@ -1,4 +1,4 @@
-"""scikit-learn's manners: parameters that can be read, set and copied, and what a pipeline asks of its steps."""
+"""The interface of scikit-learn's estimators: parameters that can be read, set and copied, and what pipelines need."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import SignnapError, unknown_name
-from .settings import METHODS
+from ..registry import METHODS
+from .settings import BaseSettings
 
 E = TypeVar("E", bound="Estimator")
 
 
 class Estimator:
-    """Holds the keywords that it was made with, as they were given; None means that the preset decides.
+    """Parameters that scikit-learn can read, set and copy, and what its pipelines need to know.
 
-    Each is an attribute, too. What ``fit`` finds out ends in an underscore.
+    The parameters keep the values that were given; None stands for the value of the preset. Each parameter is an
+    attribute, too. Attributes that ``fit`` sets end in an underscore.
     """
 
     name: ClassVar[str]
-    #: keywords that take objects of the user's own, and the settings that such an object leaves without use
+    #: parameters that accept objects of the user's own, with the settings that such an object replaces
     own_parts: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     _params: dict[str, Any]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Show scikit-learn, and readers, the keywords of a method."""
+        """Give each method a signature with its parameters, for scikit-learn and for readers."""
         super().__init_subclass__(**options)
         if hasattr(cls, "name"):
             stated = inspect.signature(cls.__init__).parameters
@@ -40,46 +42,49 @@ class Estimator:
         self.set_params(preset=preset, **settings)
 
     @classmethod
-    def parameters(cls) -> list[str]:
-        """The names of all keywords."""
+    def settings_class(cls) -> type[BaseSettings]:
+        """The dataclass of this method's settings."""
         if cls.name not in METHODS:
-            raise SignnapError(
-                f"the method {cls.name!r} has no settings: expected them in METHODS of methods/settings.py"
-            )
-        names = [field.name for field in fields(METHODS[cls.name])]
+            raise SignnapError(f"the method {cls.name!r} has no settings: expected a line in METHODS of registry.py")
+        return METHODS[cls.name].settings_class()
+
+    @classmethod
+    def parameters(cls) -> list[str]:
+        """The names of all parameters."""
+        names = [field.name for field in fields(cls.settings_class())]
         return [*names, *(name for name in cls.own_parts if name not in names), "preset"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters as given; None means that the preset decides."""
+        """The parameters as given; None stands for the value of the preset."""
         return dict(self._params)
 
     def set_params(self: E, **params: Any) -> E:
-        """Change parameters; an unknown one is an error naming the nearest."""
+        """Change parameters. The error for an unknown parameter names the nearest one."""
         for name in params:
             if name not in self._params:
                 raise unknown_name("parameter", name, self._params)
         if params.get("method") not in (None, self.name):
             raise SignnapError(f"method is {params['method']!r}, but this is {self.name!r}")
-        self._params = self._params | params  # copies of this model keep theirs
+        self._params = self._params | params  # a new dict, because copies of this model share the old one
         return self
 
     def set_output(self: E, *, transform: str | None = None) -> E:
-        """Have ``transform`` return arrays ("default"), or data frames whose index has the graph's ids ("pandas")."""
+        """Let ``transform`` return arrays ("default"), or data frames with the graph's ids as index ("pandas")."""
         if transform not in (None, "default", "pandas"):
             raise SignnapError(f"transform is {transform!r}: expected default or pandas")
         if transform == "pandas":
             _expect_pandas()
         if transform is not None:
-            self._sklearn_output_config = {"transform": transform}  # scikit-learn's clone copies what has this name
+            self._sklearn_output_config = {"transform": transform}  # the name that scikit-learn's clone copies
         return self
 
     def _twin(self: E, **changes: Any) -> E:
-        """An estimator like this, not fitted, with other parameters."""
+        """An estimator with the same parameters except ``changes``, not fitted."""
         twin = type(self)(**self._params | changes)
         return twin.set_output(transform=vars(self).get("_sklearn_output_config", {}).get("transform"))
 
     def __getattr__(self, name: str) -> Any:
-        """A parameter; whoever copies an instance asks before there are any."""
+        """A parameter. ``copy`` asks for attributes before there are any parameters."""
         try:
             return vars(self)["_params"][name]
         except KeyError:
@@ -99,7 +104,7 @@ class Estimator:
         return hasattr(self, "encoder_")
 
     def __sklearn_tags__(self) -> Any:
-        """What a pipeline asks of its steps; whoever calls this has loaded scikit-learn already."""
+        """The tags of a transformer. scikit-learn is the only caller, so it is loaded already."""
         from sklearn.utils import Tags, TargetTags, TransformerTags
 
         return Tags(None, TargetTags(required=False), TransformerTags(), no_validation=True)
@@ -110,7 +115,7 @@ class Estimator:
 
 
 def _expect_pandas() -> None:
-    """Data frames need what is not among the dependencies: say so before anything is trained."""
+    """Raise an error before training if pandas, which is not among the dependencies, is not installed."""
     try:
         import_module("pandas")
     except ImportError as error:

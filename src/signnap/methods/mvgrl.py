@@ -1,8 +1,12 @@
-"""MVGRL, "CMV" in the paper's comparison: nodes read along edges fit a summary of the diffused graph (spec §4.5)."""
+"""MVGRL, called CMV in the SIGNNAP paper: nodes read along edges fit a summary of the diffused graph, and conversely.
+
+MVGRL: https://arxiv.org/abs/2006.05582.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,23 +14,34 @@ from torch import Tensor
 from ..encoders.diffusion import EdgesAndDiffusion
 from ..graph import Graph, View
 from ..interfaces import Encoder, Terms
-from .baseline_settings import MvgrlSettings
+from .base import Method, Sizes
 from .dgi import OriginalCritic, Shuffling
-from .method import Method
-from .sizes import Sizes
+from .settings import BaseSettings
+
+
+@dataclass(frozen=True)
+class MvgrlSettings(BaseSettings):
+    """MVGRL. The diffusion restarts with probability ``alpha`` and is computed in ``hops`` steps."""
+
+    method: str = "cmv"
+    dim: int = 512
+    alpha: float = 0.2
+    hops: int = 20
+    iterations: int = 3000
+    patience: int = 20
 
 
 class MVGRL(Method):
-    """Nodes read along edges fit a summary of the diffused graph, and the other way round (spec §4.5).
+    """MVGRL: nodes read along edges fit a summary of the diffused graph, and the other way round.
 
-    It trains on the whole graph. The authors draw windows of consecutive nodes out of a dense S; here S is never
+    Training uses the whole graph. The authors train on windows of consecutive nodes out of a dense S. Here S is never
     formed, so a window of it would cost as much as all of it.
     """
 
     name = "cmv"
 
     def build_encoder(self, settings: MvgrlSettings, sizes: Sizes) -> EdgesAndDiffusion:
-        return EdgesAndDiffusion(sizes.features, settings.dim, settings.alpha, settings.hops)
+        return EdgesAndDiffusion(sizes.num_features, settings.dim, settings.alpha, settings.hops)
 
     def build_task(self, settings: MvgrlSettings, graph: Graph, view: View, encoder: Encoder) -> TwoReadings:
         critic = CrossCritic.drawn(settings.dim, settings.seed)
@@ -34,10 +49,10 @@ class MVGRL(Method):
 
 
 class CrossCritic(OriginalCritic):
-    """Each reading of the nodes against the summary of the other one: s = sigmoid(mean h), score hᵀWs + b.
+    """Compare each reading of the nodes with the summary of the other one: s = sigmoid(mean h), score hᵀWs + b.
 
-    Both arguments are (2, N, d): the readings h¹ and h² of the graph, and those of a corrupted copy. The loss is the
-    mean of binary cross-entropy over all 4N scores.
+    Both arguments have the shape (2, N, d): the readings h¹ and h² of the graph, and those of a corrupted copy. The
+    loss is the mean of binary cross-entropy over all 4N scores.
     """
 
     def forward(self, z1: Tensor, z2: Tensor, generator: torch.Generator) -> Terms:
@@ -51,7 +66,7 @@ class CrossCritic(OriginalCritic):
 
 
 class TwoReadings(Shuffling):
-    """The graph and a copy with shuffled features, each read along edges and by diffusion, as a task for the loop."""
+    """Train on the graph and a copy with shuffled features, each read along edges and by diffusion."""
 
     def embed(self, order: Tensor) -> tuple[Tensor, Tensor]:
         """Both readings of the graph and of the copy (2, N, d), from the same products (see ``encode_shuffled``)."""

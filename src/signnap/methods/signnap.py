@@ -19,13 +19,10 @@ from ..interfaces import Encoder, Objective, Perturbation
 from ..perturb.compose import build_perturbation
 from ..registry import OBJECTIVES
 from ..train.run_folder import RunFolder
-from .method import Method
-from .settings import NUDGED, Settings
-from .sizes import Sizes
+from .base import Method, Sizes
+from .settings import CUSTOM, NUDGED, Settings
 from .two_views import TwoViews
 
-#: what a part of the user's own is called where only its name can stand
-CUSTOM = "custom"
 _AN = {"backbone": "an encoder", "objective": "an objective", "perturbation": "a perturbation"}
 
 
@@ -92,9 +89,9 @@ class SIGNNAP(Method):
         given = self._given("backbone")
         if isinstance(given, nn.Module):
             return copy.deepcopy(given)
-        if not isinstance(made := given(sizes.features), nn.Module):
+        if not isinstance(made := given(sizes.num_features), nn.Module):
             raise SignnapError(
-                f"the backbone made a {type(made).__name__} for {sizes.features} features: expected a Module"
+                f"the backbone made a {type(made).__name__} for {sizes.num_features} features: expected a Module"
             )
         return made
 
@@ -102,7 +99,7 @@ class SIGNNAP(Method):
         """The backbone that the settings name, a copy of the one that was given, or what makes one makes."""
         encoder = build_encoder(
             self._own_encoder(sizes) if settings.backbone == CUSTOM else settings.backbone,
-            in_dim=sizes.features, dim=settings.dim, layers=settings.layers, dropout=settings.dropout,
+            in_dim=sizes.num_features, dim=settings.dim, layers=settings.layers, dropout=settings.dropout,
             heads=settings.heads,
         )  # fmt: skip
         if settings.authors_classes is not None:
@@ -146,6 +143,6 @@ class SIGNNAP(Method):
             found = wanted if known == CUSTOM else f"the backbone {known}: it takes none of your own"
             raise SignnapError(f"{folder.path} was trained with {found}")
         model = super().from_run(folder, config, backbone=backbone, **parts)
-        if "perturbation" in model.facts_ and model._params["perturbation"] is None:
+        if "perturbation" in model.info_.facts and model._params["perturbation"] is None:
             model._params["perturbation"] = CUSTOM
         return model

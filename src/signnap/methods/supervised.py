@@ -1,8 +1,11 @@
-"""Networks trained on labels, as the paper compares them: five backbones, with dropped edges or without (spec §3)."""
+"""Networks trained on labels: the encoders of the SIGNNAP paper, with dropped edges (DropEdge) or without.
+
+DropEdge: https://arxiv.org/abs/1907.10903.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +19,78 @@ from ..graph import Graph, View
 from ..interfaces import Encoder, Perturbation, Step, Task, region
 from ..perturb.compose import build_perturbation
 from ..registry import ENCODERS
-from .baseline_settings import SupervisedSettings
-from .method import Method, clean_view
-from .sizes import Sizes
+from .base import Method, Sizes, clean_view
+from .settings import BaseSettings
+
+
+@dataclass(frozen=True)
+class SupervisedSettings(BaseSettings):
+    """A network trained on labels. ``split`` says whose labels, ``drop_edge`` the share of edges to drop."""
+
+    method: str = "supervised"
+    backbone: str = "gcn"
+    layers: int = 2
+    dropout: float = 0.5
+    heads: int = 8
+    drop_edge: float = 0.0
+    iterations: int = 1000
+    patience: int = 400
+    lr: float = 0.003
+    weight_decay: float = 0.005
+    split: str = "paper"
+
+    def _expect_split(self) -> None:
+        if self.split == "none":
+            raise SignnapError("split is 'none': expected the split whose labels are for training, such as paper")
+
+
+@dataclass(frozen=True)
+class DropEdgeSettings(SupervisedSettings):
+    """A network trained on labels that drops other edges in every iteration."""
+
+    method: str = "dropedge"
+    drop_edge: float = 0.3
+
+
+class Supervised(Method):
+    """Trains a backbone on the labels of a split; its class scores are the embeddings and its own classifier."""
+
+    name = "supervised"
+    uses_labels = True
+
+    def training_view(self, graph: Graph, split: str) -> Graph:
+        """The whole graph without the labels of test nodes. ``given_split`` names the nodes that the loss may use."""
+        parts = make_split(graph, split)
+        assert graph.y is not None  # a graph without labels has no split
+        if len(graph.y[parts.train].unique()) < 2:
+            raise SignnapError(f"all training nodes of {graph.name} have one class: {self.name} needs at least two")
+        labelled = torch.cat([parts.train, parts.val])
+        known = torch.full_like(graph.y, -1).index_copy_(0, labelled, graph.y[labelled])
+        seen = parts.train if parts.inductive else torch.arange(graph.num_nodes)
+        return replace(graph, y=known, given_split={"train": parts.train, "val": parts.val, "seen": seen})
+
+    def build_encoder(self, settings: SupervisedSettings, sizes: Sizes) -> Classifier:
+        if sizes.num_classes < 1:
+            raise SignnapError(f"{self.name} learns from labels, but the graph has none")
+        heads = settings.heads if ENCODERS.find(settings.backbone).multi_head else 1
+        backbone = build_encoder(
+            settings.backbone, in_dim=sizes.num_features, dim=settings.dim, layers=settings.layers,
+            dropout=settings.dropout, heads=settings.heads, out_dim=sizes.num_classes * heads,
+        )  # fmt: skip
+        return Classifier(backbone, heads)
+
+    def build_task(self, settings: SupervisedSettings, graph: Graph, view: View, encoder: Encoder) -> Classification:
+        return Classification(graph, view, settings, encoder, build_perturbation(settings.drop_edge, "exact"))
+
+
+class DropEdgeSupervised(Supervised):
+    """As supervised, but drops other edges in every iteration, and none in validation (DropEdge)."""
+
+    name = "dropedge"
 
 
 class Classifier(Encoder):
-    """A backbone that ends in one score per class, the mean over ``heads`` of them (spec §3.5)."""
+    """An encoder whose output is one score per class: the mean over ``heads``."""
 
     def __init__(self, backbone: Encoder, heads: int) -> None:
         super().__init__()
@@ -33,48 +101,11 @@ class Classifier(Encoder):
         return scores if self.heads == 1 else scores.unflatten(1, (self.heads, -1)).mean(dim=1)
 
 
-class Supervised(Method):
-    """A backbone trained on the labels of the training nodes; its scores are its own classifier (spec §3)."""
-
-    name = "supervised"
-    uses_labels = True
-
-    def may_see(self, graph: Graph, split: str) -> Graph:
-        """The whole graph, but no label of a test node. Which nodes the loss may hear of is in ``given_split``."""
-        parts = make_split(graph, split)
-        assert graph.y is not None  # or there would be no split
-        if len(graph.y[parts.train].unique()) < 2:
-            raise SignnapError(f"all training nodes of {graph.name} have one class: {self.name} needs at least two")
-        labelled = torch.cat([parts.train, parts.val])
-        known = torch.full_like(graph.y, -1).index_copy_(0, labelled, graph.y[labelled])
-        seen = parts.train if parts.inductive else torch.arange(graph.num_nodes)
-        return replace(graph, y=known, given_split={"train": parts.train, "val": parts.val, "seen": seen})
-
-    def build_encoder(self, settings: SupervisedSettings, sizes: Sizes) -> Classifier:
-        if sizes.classes < 1:
-            raise SignnapError(f"{self.name} learns from labels, but the graph has none")
-        heads = settings.heads if ENCODERS.find(settings.backbone).multi_head else 1
-        backbone = build_encoder(
-            settings.backbone, in_dim=sizes.features, dim=settings.dim, layers=settings.layers,
-            dropout=settings.dropout, heads=settings.heads, out_dim=sizes.classes * heads,
-        )  # fmt: skip
-        return Classifier(backbone, heads)
-
-    def build_task(self, settings: SupervisedSettings, graph: Graph, view: View, encoder: Encoder) -> Classification:
-        return Classification(graph, view, settings, encoder, build_perturbation(settings.drop_edge, "exact"))
-
-
-class DropEdgeSupervised(Supervised):
-    """The same with a share of the edges dropped anew in every iteration, and none in validation (spec §3.6)."""
-
-    name = "dropedge"
-
-
 class Classification(Task):
-    """Cross-entropy on the training nodes, and on the validation nodes of the clean graph to choose an iteration by.
+    """Minimise cross-entropy on the training nodes; the best iteration has the lowest one on the validation nodes.
 
-    Inductively, training nodes hear from each other only, and validation nodes from everybody (spec §1). An iteration's
-    validation loss is that of the weights it begins with.
+    Validation uses the clean graph, and the weights with which the iteration starts. In an inductive split, training
+    reads the edges between training nodes only, and validation reads all edges.
     """
 
     def __init__(
@@ -86,7 +117,7 @@ class Classification(Task):
         train, val, seen = (graph.given_split[part] for part in ("train", "val", "seen"))
         self.view, self.drop, self.allow_tf32 = view, drop, settings.allow_tf32
         self.seen, self.train = self.view, train.to(place)
-        if len(seen) < graph.num_nodes:  # in the order of the training nodes
+        if len(seen) < graph.num_nodes:  # nodes in the order of ``train``
             self.seen = clean_view(graph.subgraph(seen).to(place), settings)
             self.train = torch.arange(len(train), device=place)
         self.val, self.labels = val.to(place), (graph.y[train].to(place), graph.y[val].to(place))

@@ -30,7 +30,8 @@ _MEASURE = """
 import json, sys
 from signnap_paper.benchmarks.bench import training_step
 from signnap.data.load import load_graph
-from signnap.methods.device import peak_memory_mb, process_memory_mb
+from signnap.train.run_info import peak_memory_mb
+from signnap.train.run_info import process_memory_mb
 import torch
 torch.optim.Adam([torch.zeros(1, requires_grad=True)])  # loads its modules, which are no part of a step
 graph = load_graph("pubmed")

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from signnap import Graph, load_graph
-from signnap.methods.method import Method
-from signnap.methods.registry import method_class
-from signnap.methods.settings import METHODS
+from signnap.methods import method_class
+from signnap.methods.base import Method
+from signnap.registry import METHODS
 from signnap.train.loop import iterate
 
 from ..provenance import failure
@@ -63,7 +63,7 @@ def main() -> None:
             try:
                 graph = graph or load_graph(name)
                 fitting: dict[str, Any] = {
-                    part: value for part, value in changes.items() if hasattr(METHODS[method], part)
+                    part: value for part, value in changes.items() if hasattr(METHODS[method].settings_class(), part)
                 }
                 row = _measured(graph, method_class(method)(**fitting), turns)
             except Exception as error:  # one cell that fails must not cost the others
@@ -88,7 +88,7 @@ def _options() -> argparse.Namespace:
 def _measured(graph: Graph, model: Method, turns: Turns) -> dict[str, Any]:
     """Measure time and memory of a method and, if there is memory for it, of its twin."""
     settings = model.settings_for(graph.name)
-    loaded = alone_on_device(model.may_see(graph, settings.split))
+    loaded = alone_on_device(model.training_view(graph, settings.split))
     contenders = [Contender(lambda seen: training_step(model, seen), loaded, turns.warm_up)]
     notes = list(contenders[0].notes)
     if model.name in TWINS:

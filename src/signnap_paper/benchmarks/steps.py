@@ -136,7 +136,7 @@ def _measured(
     changes = changes | variant.changes
     model = SIGNNAP(backbone, **changes)
     settings = model.settings_for(graph.name)
-    seen = model.may_see(graph, settings.split)
+    seen = model.training_view(graph, settings.split)
 
     def prepare(loaded: Graph) -> Callable[[], Any]:
         if variant.is_twin:

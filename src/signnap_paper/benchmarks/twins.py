@@ -19,7 +19,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cosine_similar
 
 from signnap.errors import SignnapError
 from signnap.graph import Graph, as_dense
-from signnap.methods.method import clean_view
+from signnap.methods.base import clean_view
 from signnap.train.schedules import rate_factor
 
 

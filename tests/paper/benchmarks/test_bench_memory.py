@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from signnap.errors import SignnapError
-from signnap.methods.device import peak_memory_mb, process_memory_mb
+from signnap.train.run_info import peak_memory_mb, process_memory_mb
 from signnap_paper.benchmarks import bench as measured
 
 

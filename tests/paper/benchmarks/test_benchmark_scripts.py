@@ -10,8 +10,8 @@ import sys
 import pytest
 import torch
 
-from signnap.methods.registry import method_class
-from signnap.methods.settings import METHODS
+from signnap import method_class
+from signnap.registry import METHODS
 from signnap_paper.benchmarks.limits import Work
 
 

@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from signnap import rng
+from signnap import method_class, rng
 from signnap.graph import as_dense
-from signnap.methods.registry import method_class
 from signnap.train.loop import iterate
 
 pytestmark = pytest.mark.usefixtures("pyg")

@@ -111,7 +111,7 @@ def test_our_step_is_an_iteration_of_training(small_graph):
     step = training_step(small_graph, **settings)
     for iterations in (1, 2, 3):
         fitted = SIGNNAP(**settings, iterations=iterations).fit(small_graph, device="cpu")
-        assert float(step().numbers["loss"]) == fitted.facts_["loss"]
+        assert float(step().numbers["loss"]) == fitted.info_.facts["loss"]
 
 
 def test_side_by_side_alternates_and_takes_medians(monkeypatch):

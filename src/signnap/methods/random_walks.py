@@ -1,10 +1,15 @@
-"""DeepWalk and Node2Vec: nodes that random walks meet together get similar vectors (spec §4.1, §4.2)."""
+"""DeepWalk and Node2Vec: nodes that occur together on random walks get similar vectors.
+
+DeepWalk: https://doi.org/10.1145/2623330.2623732. Node2Vec: https://doi.org/10.1145/2939672.2939754.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 import torch
 from torch import Tensor, nn
@@ -15,24 +20,59 @@ from ..graph import Graph, View
 from ..interfaces import Encoder, Step, Task, region
 from ..objectives.skipgram import SkipGram
 from ..walks import BiasedWalks, Neighbours, Starts, expected_visits, uniform_walks
-from .method import Method
-from .sizes import Sizes
-from .walk_settings import DeepWalkSettings, Node2VecSettings
+from .base import Method, Sizes
+from .settings import BaseSettings
 
 _log = logging.getLogger(__name__)
 
-#: From starting nodes, a length and a generator to walks.
+#: Computes walks from starting nodes, a length and a generator.
 Walker = Callable[[Tensor, int, torch.Generator], Tensor]
 
-#: Walks in one iteration, at most: few iterations on a large graph must not fill the memory.
+#: The largest number of walks in one iteration: with few iterations on a large graph, memory has to suffice.
 _MOST_WALKS = 2048
 
-#: If more steps than this share may be other than they should be, that is told.
+#: The share of biased steps above which a remark is logged.
 _NEGLIGIBLE = 0.01
 
 
+@dataclass(frozen=True)
+class DeepWalkSettings(BaseSettings):
+    """DeepWalk: every node starts ``walks`` walks of ``length`` nodes, spread evenly over the iterations.
+
+    An iteration has a whole number of walks, rounded up, so on a small graph every node starts more of them. The pairs
+    of a walk are at most ``window`` steps apart. Each pair has ``negatives`` negatives.
+    """
+
+    method: str = "deepwalk"
+    walks: int = 10
+    length: int = 80
+    window: int = 10
+    negatives: int = 5
+    iterations: int = 1000
+    lr: float = 0.01
+    schedule: str = "linear:0"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._expect(("walks", "window"), lambda value: value >= 1, "a whole number of at least 1")
+        self._expect(("length",), lambda value: value >= 2, "a whole number of at least 2")
+
+
+@dataclass(frozen=True)
+class Node2VecSettings(DeepWalkSettings):
+    """Node2Vec: a step back has weight 1/p, a step away from the previous node weight 1/q."""
+
+    method: str = "node2vec"
+    p: float = 1.0
+    q: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._expect(("p", "q"), lambda value: 0 < value < inf, "a positive number")
+
+
 class DeepWalk(Method):
-    """Nodes that meet on uniform random walks get similar vectors, by skip-gram (spec §4.1)."""
+    """Gives nodes that occur together on uniform random walks similar vectors, by skip-gram."""
 
     name = "deepwalk"
     reads_features = False
@@ -40,10 +80,10 @@ class DeepWalk(Method):
     extendable = False  # the walks are spread over all iterations
 
     def build_encoder(self, settings: DeepWalkSettings, sizes: Sizes) -> Encoder:
-        return Table(sizes.nodes, settings.dim)
+        return Table(sizes.num_nodes, settings.dim)
 
     def walker(self, settings: DeepWalkSettings, view: View) -> Walker:
-        """How one gets from node to node."""
+        """The function that computes walks."""
         return partial(uniform_walks, Neighbours.of(view))
 
     def build_task(self, settings: DeepWalkSettings, graph: Graph, view: View, encoder: Encoder) -> Walking:
@@ -51,7 +91,7 @@ class DeepWalk(Method):
 
 
 class Node2Vec(DeepWalk):
-    """DeepWalk, but walks are drawn away from, or back to, where they came from (spec §4.2)."""
+    """As DeepWalk, but walks prefer to return to, or to move away from, the node before the last one."""
 
     name = "node2vec"
 
@@ -64,7 +104,7 @@ class Node2Vec(DeepWalk):
 
 
 class Walking(Task):
-    """A batch of walks and what they say about the embeddings, as a task for the loop."""
+    """Draw a batch of walks and fit the embeddings of their nodes to each other."""
 
     def __init__(self, settings: DeepWalkSettings, view: View, encoder: Encoder, walker: Walker) -> None:
         self.view, self.walker, self.length, self.allow_tf32 = view, walker, settings.length, settings.allow_tf32
