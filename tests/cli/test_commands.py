@@ -35,7 +35,7 @@ def test_train(files, command):
     assert set(os.listdir("run")) == {"config.toml", "metrics.jsonl", "model.safetensors", "state.pt", "run.json"}
     config = read_toml("run/config.toml")
     assert (config["dim"], config["negatives"], config["iterations"], config["backbone"]) == (8, 16, 5, "gcn")
-    assert SIGNNAP.load("run").info_.feature_names == ["size", "age", "rank"]
+    assert SIGNNAP.load("run").info_.feature_names == ("size", "age", "rank")
 
 
 def test_train_in_words(files, command):

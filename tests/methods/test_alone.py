@@ -7,7 +7,7 @@ import pytest
 
 from signnap import SIGNNAP
 from signnap.errors import SignnapError
-from signnap.methods import fitting
+from signnap.methods import fit
 from signnap.storage import alone
 from signnap.train import run_folder
 from signnap.train.run_folder import RunFolder
@@ -77,7 +77,7 @@ def test_folders_are_held_from_the_first_look_to_the_last_write(small_graph, tmp
 
         return act
 
-    monkeypatch.setattr("signnap.methods.fit.check_resumable", watched(fitting.check_resumable))
+    monkeypatch.setattr("signnap.methods.fit.check_resumable", watched(fit.check_resumable))
     monkeypatch.setattr("signnap.train.run_folder.remove_leftovers", watched(run_folder.remove_leftovers))
     monkeypatch.setattr(RunFolder, "_write_info", watched(RunFolder._write_info))
     SIGNNAP(**SMALL).fit_seeds(small_graph, [0, 1], out=tmp_path)

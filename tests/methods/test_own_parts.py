@@ -366,7 +366,7 @@ def test_resuming_needs_a_folder(small_graph):
 
 
 def test_a_method_without_settings_is_none():
-    with pytest.raises(SignnapError, match="the method 'mine' has no settings: expected them in METHODS"):
+    with pytest.raises(SignnapError, match="the method 'mine' has no settings: expected a line in METHODS"):
         type("Mine", (Method,), {"name": "mine"})
 
 

@@ -20,7 +20,7 @@ from signnap.data.splits import make_split
 from signnap.errors import SignnapError
 from signnap.evaluate import logistic, score_classes
 from signnap.evaluate.models import judged
-from signnap.methods import fitting
+from signnap.methods import fit
 from signnap.train.health import Health
 from signnap_paper import runner, workers
 from signnap_paper.results import Results
@@ -73,7 +73,7 @@ class Ill(Health):
 
 def test_an_encoder_that_collapsed_is_judged_and_named(results, monkeypatch):
     wanted, kinds = expected(tiny("dgi")), iter([Health, Ill])
-    monkeypatch.setattr(fitting, "Health", lambda *given, **named: next(kinds)(*given, **named))
+    monkeypatch.setattr(fit, "Health", lambda *given, **named: next(kinds)(*given, **named))
     row = one(tiny("dgi"), results)
     assert row["collapsed"] == {"1": "it is ill"} and numbers(row) == wanted
 
