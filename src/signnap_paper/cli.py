@@ -75,7 +75,7 @@ def reproduce(
 def _fill(cells: list[Cell], rows: Results, seeds: list[int], *, device: str, **options: Any) -> tuple[list[str], int]:
     """Run what is missing; return why cells failed, and how many cells are no longer missing."""
     if not (before := len(rows.missing(cells, seeds))):
-        from signnap.methods.fit import choose_device
+        from signnap.train.run_info import choose_device
 
         choose_device(device)  # a device that is not there is an error, even with nothing to run on it
         return [], 0

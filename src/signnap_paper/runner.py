@@ -21,9 +21,9 @@ from signnap.evaluate.models import embedded, judged
 from signnap.graph import Graph
 from signnap.methods import method_class
 from signnap.methods.base import Method
-from signnap.methods.fit import choose_device
 from signnap.methods.settings import probe_weight_decay
 from signnap.train.progress import Report, silent
+from signnap.train.run_info import choose_device
 
 from .cells import Cell, trained_together
 from .measurements import find_measurement

@@ -22,7 +22,7 @@ from ..train.progress import Report, silent
 from ..train.progress import progress as show_progress
 from ..train.run import Run
 from ..train.run_folder import RunFolder
-from ..train.run_info import RunInfo, hash_of_labels
+from ..train.run_info import RunInfo, choose_device, hash_of_labels
 from ..train.session import Interrupted, Outcome, Timetable, Trainee, train
 from .input_checks import described, expect_same_parts, note_features, note_time, note_unused
 from .settings import BaseSettings
@@ -109,17 +109,6 @@ def fit_together(
             info = _take_over(plan, trainee.run.encoder, outcome)
             if plan.folder is not None:
                 plan.folder.write_facts(info.facts)
-
-
-def choose_device(name: str) -> torch.device:
-    """The device that auto, cpu or cuda stands for, if it exists."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name not in ("cpu", "cuda"):
-        raise SignnapError(f"device is {name!r}: expected auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise SignnapError("device is cuda, but torch finds no CUDA device here: use cpu")
-    return torch.device(name)
 
 
 def _plans(

@@ -1,4 +1,4 @@
-"""What a run records about itself in ``run.json``: versions, device, memory, its graph and how it ended."""
+"""The device of a run, and what the run records in ``run.json``: versions, device, memory, graph, and its end."""
 
 from __future__ import annotations
 
@@ -142,6 +142,17 @@ def hash_of_labels(graph: Graph) -> dict[str, str]:
         return {}
     split = sorted((graph.given_split or {}).items())
     return {"labels": hash_of(tensor.long() for tensor in (graph.y, *(nodes for _, nodes in split)))}
+
+
+def choose_device(name: str) -> torch.device:
+    """The device that auto, cpu or cuda stands for, if it exists."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise SignnapError(f"device is {name!r}: expected auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise SignnapError("device is cuda, but torch finds no CUDA device here: use cpu")
+    return torch.device(name)
 
 
 def peak_memory_mb(device: torch.device) -> float:
