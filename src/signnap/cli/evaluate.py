@@ -31,7 +31,7 @@ def embed(
             if out.samefile(given):
                 raise SignnapError(f"--out is {out}, which is a file of the graph itself: expected another one")
     model = open_run(run)
-    loaded = graph.load(model.facts_["feature_names"])
+    loaded = graph.load(model.info_.feature_names)
     z = model.transform(loaded)
     write_embeddings(out, z, loaded.ids)
     tell(f"wrote {z.shape[0]:,} embeddings of width {z.shape[1]} to {out}")
@@ -65,7 +65,7 @@ def evaluate(
     The baselines are raw features, untrained encoders and the most frequent class.
     """
     models = {subject: open_run(subject) for subject in subjects if _is_folder(subject)}
-    names = next((model.facts_["feature_names"] for model in models.values()), ())
+    names = next((model.info_.feature_names for model in models.values()), ())
     loaded = graph.load(names)
     from ..evaluate import plus_minus
     from ..evaluate.models import judge
@@ -119,7 +119,7 @@ def analyze(
 ) -> None:
     """Measure how stable, smooth and identifiable the embeddings are."""
     model = open_run(run)
-    loaded = graph.load(model.facts_["feature_names"])
+    loaded = graph.load(model.info_.feature_names)
     from ..data.splits import make_split
     from ..evaluate.models import properties
     from ..train.progress import progress
