@@ -133,6 +133,8 @@ METHODS = Registry("method", {
     "g-bt": MethodEntry("methods.contrastive:GraphBarlowTwins", "BarlowSettings", {"dim": 32, "hidden": 32}),
     "cca-ssg": MethodEntry("methods.contrastive:CCASSG", "CcaSettings"),
     "graphmae": MethodEntry("methods.graphmae:GraphMAE", "GraphmaeSettings"),
+    "steady": MethodEntry("methods.steady:Steady", "SteadySettings", {"dim": 32, "rank": 16, "copies": 2}),
+    "diffused-svd": MethodEntry("methods.steady:DiffusedSVD", "DiffusedSettings"),
     "raw": MethodEntry("methods.baselines:RawFeatures", "RawSettings"),
     "svd": MethodEntry("methods.baselines:FeatureSVD", "SvdSettings"),
     "propagated": MethodEntry("methods.baselines:PropagatedFeatures", "PropagatedSettings"),

@@ -21,6 +21,7 @@ CHANGES = {
 }
 #: What each has to beat, by ten points: features as they are, or an untrained encoder.
 RAW = ["supervised", "dropedge", "arwmf", "dgi", "cmv", "gcc-attributed", "grace", "gca", "g-bt", "cca-ssg", "bgrl"]
+RAW += ["steady", "diffused-svd"]
 UNTRAINED = ["signnap", "deepwalk", "node2vec", "graphmae"]
 #: What has to beat neither, and why.
 EXEMPT = {

@@ -1,4 +1,4 @@
-"""The encoder of MVGRL: one convolution over the edges, one over a diffusion along them.
+"""Diffusion over the graph: personalised PageRank of features, and MVGRL's encoder, which reads it beside the edges.
 
 MVGRL: https://arxiv.org/abs/2006.05582.
 """
@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from ..errors import SignnapError
-from ..graph import Operator, Pattern, View, multiply
+from ..graph import Operator, Pattern, View, applied, multiply
+from ..graph.reduction import leading_directions, reduce_features
 from ..interfaces import Encoder
 from ..ops.sparse import spmm
 from .conv import SymmetricConvolution
@@ -95,3 +97,25 @@ class EdgesAndDiffusion(Encoder):
         """h¹ and h² from those products."""
         first, second = products
         return self.edges(first, view), self.diffusion(second, view)
+
+
+class DiffusedDirections(Encoder):
+    """Personalised PageRank of features in their leading directions: an embedding that nobody trained."""
+
+    directions: Tensor
+
+    def __init__(self, in_dim: int, dim: int, hops: int = 16, alpha: float = 0.15) -> None:
+        super().__init__()
+        self.hops, self.alpha = hops, alpha
+        self.register_buffer("directions", torch.zeros(in_dim, dim))
+
+    def fit_directions(self, view: View, generator: torch.Generator) -> None:
+        """Take the leading directions of the features of a graph."""
+        self.directions.copy_(leading_directions(applied(view.x), self.directions.shape[1], generator))
+
+    def forward(self, view: View) -> Tensor:
+        return normalize(self.diffused(view, reduce_features(view.x, self.directions)), dim=1)
+
+    def diffused(self, view: View, reduced: Tensor) -> Tensor:
+        """What reaches every node from all others, near ones first."""
+        return diffuse(view.symmetric, reduced, self.alpha, self.hops)

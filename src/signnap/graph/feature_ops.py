@@ -125,6 +125,17 @@ def row_normalized(x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:
     return x / torch.where(total == 0, torch.ones_like(total), total)
 
 
+def row_lengths(x: Unmasked) -> Tensor:
+    """The Euclidean length of every row."""
+    if isinstance(x, SparseFeatures):
+        ends = x.values.double().square().cumsum(0)
+        sums = torch.cat([ends.new_zeros(1), ends]).index_select(0, x.indptr.long()).diff()
+        return sums.clamp(min=0).sqrt().to(x.values.dtype)
+    if isinstance(x, StreamedFeatures):
+        return torch.cat([torch.linalg.vector_norm(chunk, dim=1) for _, chunk in x.chunks()])
+    return torch.linalg.vector_norm(x, dim=1)
+
+
 def compact(matrix: Any) -> Tensor | SparseFeatures:
     """Features from any kind of matrix, dense or sparse, whichever is faster for their fraction of non-zeros."""
     if isinstance(matrix, SparseFeatures):
