@@ -440,6 +440,7 @@ def loaded_graphs():
 def listed():
     """What is listed of data sets and methods, without the sentences about them."""
     found = {name: commands()[0][name][name] for name in ("datasets", "methods")}
+    found["methods"] = [row for row in found["methods"] if row["name"] in METHODS]  # later methods are not frozen
     return {name: [{k: v for k, v in row.items() if k != "about"} for row in rows] for name, rows in found.items()}
 
 
@@ -500,8 +501,10 @@ def test_numbers(name):
 
 @pytest.mark.parametrize("name", SAME)
 def test_same_everywhere(name):
-    found = json.loads(json.dumps(SAME[name]()))
-    assert found == recorded()["same"][name]
+    found, known = json.loads(json.dumps(SAME[name]())), recorded()["same"][name]
+    if name == "purposes":  # later methods have streams of their own
+        found = [purpose for purpose in found if purpose in known]
+    assert found == known
 
 
 def test_a_page_of_earlier_rows(tmp_path):
