@@ -24,7 +24,8 @@ def test_new_seeds_are_trained_as_the_old_ones_were(seeds, files, command):
 @pytest.mark.parametrize("seeds", ["1_0,2", "٣", "-1", "+1", "1,", "0x1", "1.0", "9" * 5000])
 def test_what_is_no_seed(seeds, fails):
     sentence = fails("train", *GRAPH, "--out", "new", "--seeds", seeds)
-    assert sentence == f"--seeds is {seeds!r}: expected whole numbers with commas between them, such as 0,1,2"
+    whole = f"--seeds is {seeds!r}: expected whole numbers with commas between them, such as 0,1,2"
+    assert (sentence[:900], sentence[-900:]) == (whole[:900], whole[-900:])  # the longest loses its middle
 
 
 def test_a_seed_that_is_too_large(fails):

@@ -20,6 +20,7 @@ from signnap.methods.bgrl import Prediction
 from signnap.methods.dgi import Critic, OriginalCritic
 from signnap.methods.gcc import InBatch
 from signnap.methods.mvgrl import CrossCritic
+from signnap.methods.steady import PerBlock
 from signnap.objectives.skipgram import SkipGram
 from signnap.registry import OBJECTIVES
 
@@ -124,6 +125,7 @@ KINDS = {
     Prediction: lambda seed: Prediction(),
     **{kind: lambda seed, kind=kind: kind.drawn(8, seed) for kind in (Critic, OriginalCritic, CrossCritic)},
     InBatch: lambda seed: InBatch(temperature=0.5, batch=10),
+    PerBlock: lambda seed: PerBlock([AllPairs(projector=6), AllPairs()]),
     SkipGram: lambda seed: with_context(SkipGram(torch.ones(10), 8, length=5, window=2, negatives=3), seed),
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
