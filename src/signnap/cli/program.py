@@ -9,6 +9,8 @@ import os
 import re
 import signal
 import sys
+import time
+from pathlib import Path
 
 from ..errors import SignnapError
 from ..train.progress import tell
@@ -17,6 +19,13 @@ from ..train.progress import tell
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _LARGEST = -1, -3, 32 << 20
 #: The most free memory that the process keeps, in bytes.
 _KEPT = 512 << 20
+
+#: Environment variables by which a user chooses how threads wait.
+_WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
+#: Turns of GNU OpenMP's waiting loop before a thread sleeps, about a tenth of a millisecond; its default is 300,000.
+_SPIN_COUNT = 5000
+#: How often, and at which distance in seconds, the number of running threads is read.
+_SAMPLES, _PAUSE = 3, 0.003
 
 
 def main() -> None:
@@ -28,6 +37,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal that cannot show ± shows a question mark
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # exits by way of all cleanups
     keep_freed_memory()
+    limit_waiting()
     try:
         _run()
     except SignnapError as error:
@@ -76,3 +86,44 @@ def keep_freed_memory() -> None:
         return
     mallopt(_MMAP_THRESHOLD, _LARGEST)
     mallopt(_TRIM_THRESHOLD, _KEPT)
+
+
+def limit_waiting() -> None:
+    """Limit how long the threads of OpenMP spin while they wait for each other. Call this before torch is imported.
+
+    By default they spin for milliseconds before they sleep. Where other processes need the cores, a spinning thread
+    keeps the thread that it waits for from running, and training takes several times as long. If there are too few idle
+    cores now, threads sleep at once. Otherwise they spin for a tenth of a millisecond, since waking a thread takes
+    time. Variables that the user has set are respected. GNU, LLVM and Intel OpenMP read ``OMP_WAIT_POLICY``;
+    ``GOMP_SPINCOUNT`` is GNU's, which torch for Linux contains.
+    """
+    if any(name in os.environ for name in _WAITING) or (threads := _threads()) == 1:
+        return
+    if _running_threads() + threads > (os.cpu_count() or 1):
+        os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    else:
+        os.environ["GOMP_SPINCOUNT"] = str(_SPIN_COUNT)
+
+
+def _threads() -> int:
+    """The number of threads with which torch will compute."""
+    chosen = os.environ.get("OMP_NUM_THREADS", "")
+    if chosen.isdecimal():
+        return int(chosen)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _running_threads() -> int:
+    """The number of threads of other processes that run or wait for a core; 0 on systems other than Linux.
+
+    The smallest of several counts is returned, so that a thread that runs for a moment only does not count.
+    """
+    counts = []
+    for _ in range(_SAMPLES):
+        try:
+            found = Path("/proc/loadavg").read_text(encoding="ascii")
+        except OSError:
+            return 0
+        counts.append(int(found.split()[3].partition("/")[0]) - 1)  # without this thread
+        time.sleep(_PAUSE)
+    return min(counts)

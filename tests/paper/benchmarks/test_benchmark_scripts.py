@@ -153,3 +153,15 @@ def test_an_exponent_is_a_slope(script):
     assert script("scaling").exponent(rows, "ms") == pytest.approx(1.25)
     assert script("scaling").exponent(rows[:1], "ms") is None
     assert script("scaling").exponent([*rows, {"nodes": 7, "error": "E"}], "ms") == pytest.approx(1.25)
+
+
+def test_waiting(run):
+    part = run("waiting", "--busy", "0")
+    assert {row["busy"] for row in part["rows"]} == {0} and len(part["rows"]) == 3
+    whole = run("waiting")
+    assert [row["busy"] for row in whole["rows"]] == [0, 0, 0, 1, 1, 1]
+    assert whole["rows"][:3] == part["rows"]
+    default = next(row for row in whole["rows"] if row["busy"] == 0 and "default" in row["policy"])
+    assert default["relative"] == 1
+    for row in whole["rows"]:
+        assert row["seconds"] == pytest.approx(row["relative"] * default["seconds"])
