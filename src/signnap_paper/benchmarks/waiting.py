@@ -49,7 +49,7 @@ def main() -> None:
     command = "datasets" if options.quick else "demo"
     record = Record(
         options.out, title="Waiting threads", about=ABOUT, keys=["busy", "policy"], columns=COLUMNS,
-        protocol={"rounds": options.rounds, "cores": os.cpu_count(), "command": f"signnap {command}"},
+        protocol={"cores": os.cpu_count(), "command": f"signnap {command}"},
     )  # fmt: skip
     for busy in options.busy:
         lacking = [policy for policy in POLICIES if not record.holds(busy=busy, policy=policy)]
