@@ -22,10 +22,10 @@ _KEPT = 512 << 20
 
 #: Environment variables by which a user chooses how threads wait.
 _WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
-#: Turns of GNU OpenMP's waiting loop before a thread sleeps, about a tenth of a millisecond; its default is 300,000.
-_SPIN_COUNT = 5000
+#: Turns of GNU OpenMP's waiting loop before a thread sleeps. Its default is 300,000, which takes milliseconds.
+_SPIN_COUNT = 3000
 #: How often, and at which distance in seconds, the number of running threads is read.
-_SAMPLES, _PAUSE = 3, 0.003
+_SAMPLES, _PAUSE = 10, 0.004
 
 
 def main() -> None:
@@ -37,7 +37,8 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal that cannot show ± shows a question mark
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # exits by way of all cleanups
     keep_freed_memory()
-    limit_waiting()
+    if not {"-h", "--help", "--version"} & {*sys.argv}:  # these answer at once, and do not need torch
+        limit_waiting()
     try:
         _run()
     except SignnapError as error:
@@ -93,9 +94,10 @@ def limit_waiting() -> None:
 
     By default they spin for milliseconds before they sleep. Where other processes need the cores, a spinning thread
     keeps the thread that it waits for from running, and training takes several times as long. If there are too few idle
-    cores now, threads sleep at once. Otherwise they spin for a tenth of a millisecond, since waking a thread takes
-    time. Variables that the user has set are respected. GNU, LLVM and Intel OpenMP read ``OMP_WAIT_POLICY``;
-    ``GOMP_SPINCOUNT`` is GNU's, which torch for Linux contains.
+    cores now, threads sleep at once. Otherwise they spin for less than a tenth of a millisecond, which is about the
+    time that it takes to wake a thread. Variables that the user has set are respected.
+
+    GNU, LLVM and Intel OpenMP read ``OMP_WAIT_POLICY``. ``GOMP_SPINCOUNT`` is GNU's, which torch for Linux contains.
     """
     if any(name in os.environ for name in _WAITING) or (threads := _threads()) == 1:
         return

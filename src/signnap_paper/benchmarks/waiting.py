@@ -52,7 +52,7 @@ def main() -> None:
         protocol={"cores": os.cpu_count(), "command": f"signnap {command}"},
     )  # fmt: skip
     for busy in options.busy:
-        lacking = [policy for policy in POLICIES if not record.holds(busy=busy, policy=policy)]
+        lacking = [policy for policy in options.policies if not record.holds(busy=busy, policy=policy)]
         times: dict[str, list[float]] = {policy: [] for policy in lacking}
         errors: dict[str, dict[str, str]] = {}
         for _ in range(options.rounds):
@@ -106,6 +106,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="the JSON file to write or to continue")
     parser.add_argument("--busy", type=int, nargs="+", default=BUSY, help="numbers of busy processes")
+    parser.add_argument("--policies", nargs="+", default=[*POLICIES], choices=[*POLICIES], help="only these")
     parser.add_argument("--rounds", type=int, default=3, help="runs of every policy")
     parser.add_argument("--quick", action="store_true", help="a try: a short command, once")
     options = parser.parse_args()
